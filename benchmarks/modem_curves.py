@@ -219,21 +219,21 @@ def fitted(energies: Floats, lost: Floats, of: Floats) -> Floats:
     return np.minimum.accumulate(result)
 
 
-def janus_tables(folder: Path) -> tuple[Floats, Floats]:
-    """Return the probabilities that a header and a block are lost: (energies, spreads)."""
+def janus_tables(folder: Path) -> tuple[list[float], Floats, Floats]:
+    """Return the spreads, and the probabilities that a header and a block are lost: (energies, spreads)."""
     blocks = coding.chip_count(CARGO) / coding.PACKET_CHIPS
-    tables = np.ones((2, len(ENERGIES), len(SPREADS)))
-    for k, spread in enumerate(SPREADS):
-        rows = [
-            r for path in folder.glob("janus-*.json") for r in json.loads(path.read_text()) if r["spread"] == spread
-        ]
+    every = [r for path in sorted(folder.glob("janus-*.json")) for r in json.loads(path.read_text())]
+    spreads = sorted({r["spread"] for r in every})
+    tables = np.ones((2, len(ENERGIES), len(spreads)))
+    for k, spread in enumerate(spreads):
+        rows = [r for r in every if r["spread"] == spread]
         sent = np.array([r["sent"] or TRIALS for r in rows], float)
         energies, header, block = (np.array([r[name] for r in rows], float) for name in ("energy", "header", "block"))
         found = sent * (1 - header)
         cargo = 1 - (1 - block) ** blocks
         tables[0, :, k] = fitted(energies, sent * header, sent)
         tables[1, :, k] = 1 - (1 - fitted(energies, found * cargo, found)) ** (1 / blocks)
-    return tables[0], tables[1]
+    return spreads, tables[0], tables[1]
 
 
 def write(folder: Path, name: str, **content: Any) -> None:
@@ -245,37 +245,31 @@ def write(folder: Path, name: str, **content: Any) -> None:
 
 def join(folder: Path, target: Path) -> None:
     """Write the files of the computed curves from the parts."""
-    header, block = janus_tables(folder)
-    speeds = json.loads((folder / "speeds.json").read_text())
-    for name, centre, per_bit, title, source in (
-        ("janus", 11_520, 1, "JANUS, header and cargo of class 16", "WaVeSim's JANUS waveform and receiver"),
+    spreads, header, block = janus_tables(folder)
+    fading = "packets of 16 bytes over random sets of six paths, speeds up to 5 m/s"
+    for name, per_bit, sizes, title, source in (
+        ("janus", 1, (144, 144), "JANUS, header and cargo of class 16", f"WaVeSim's JANUS receiver; {fading}"),
         (
             "umodem-fsk",
-            25_000,
             2,
+            (0, 64),
             "WHOI Micro-Modem, frequency-hopping FSK (rate 0)",
-            "FH-FSK at 160 symbols/s with a code of rate 1/2 and constraint length 9 (ns-3's model of the Micro-Modem), "
-            "with the tones and the receiver of JANUS",
+            "FH-FSK at 160 symbols/s with a code of rate 1/2 and constraint length 9, as in ns-3's model of the "
+            f"Micro-Modem; assumed: tones, preamble and receiver of JANUS; {fading}",
         ),
     ):
-        # beyond the speeds that the receiver searches, it loses the header
-        mine = [r for r in speeds if r["centre"] == centre and r["speed"] >= SPEED]
-        beyond = np.maximum.accumulate([r["header"] for r in mine])
-        beyond[0] = 0.0
-        keep = np.stack([1 - beyond] * 1)
-        shifts = np.array([r["speed"] / C * centre / 160 * per_bit for r in mine])
         write(
             target,
             name,
             title=title,
             origin="computed",
             source=source,
-            header_bits=144 if per_bit == 1 else 0,
-            block_bits=144 / per_bit if per_bit == 1 else 64,
+            header_bits=sizes[0],
+            block_bits=sizes[1],
             energies=np.array(ENERGIES) + 10 * math.log10(per_bit),
-            spreads=np.array(SPREADS) / per_bit,
-            shifts=shifts,
-            header=1 - (1 - header[:, :, None]) * keep[:, None, :],
+            spreads=np.array(spreads) / per_bit,
+            shifts=[0.0],
+            header=header[:, :, None],
             block=block[:, :, None],
         )
     for name, title in (
@@ -283,12 +277,12 @@ def join(folder: Path, target: Path) -> None:
         ("dpsk", "uncoded binary DPSK"),
     ):
         rows = json.loads((folder / f"{name}.json").read_text())
-        shifts = sorted({r["shift"] for r in rows})
+        shifts, steps = (sorted({r[name] for r in rows}) for name in ("shift", "spread"))
         packets = rows[0]["packets"]
-        table = np.ones((len(ENERGIES), len(SPREADS), len(shifts)))
+        table = np.ones((len(ENERGIES), len(steps), len(shifts)))
         for r in rows:
             lost = packets * np.array(r["block"])
-            table[:, SPREADS.index(r["spread"]), shifts.index(r["shift"])] = fitted(
+            table[:, steps.index(r["spread"]), shifts.index(r["shift"])] = fitted(
                 np.array(ENERGIES), lost, np.full(len(ENERGIES), packets)
             )
         write(
@@ -300,7 +294,7 @@ def join(folder: Path, target: Path) -> None:
             header_bits=0,
             block_bits=PLAIN_BITS,
             energies=np.array(ENERGIES),
-            spreads=np.array(SPREADS),
+            spreads=np.array(steps),
             shifts=np.array(shifts),
             header=[[[0.0]]],
             block=table,

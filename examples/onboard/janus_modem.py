@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.checksums import crc16
 from wavesim_sdk.janus import JanusReceiver, JanusReception, Transmission, message
 
@@ -30,7 +29,7 @@ class Heard:
     payload: bytes
 
 
-def packet(payload: bytes, *, sender: int, to: int) -> np.ndarray:
+def packet(payload: bytes, *, sender: int, to: int) -> Floats:
     """Return the samples of a packet."""
     body = bytes([to, len(payload)]) + payload
     cargo = body + crc16(body, 0xFFFF).to_bytes(2, "big")
@@ -44,7 +43,7 @@ class JanusStream:
         self._receiver = JanusReceiver(RATE)
         self._start = self._next = 0  # numbers of the receiver's first sample, and of the sample after the last one
 
-    def push(self, samples: np.ndarray, first: int) -> list[Heard]:
+    def push(self, samples: Floats, first: int) -> list[Heard]:
         """Process samples, and return the packets that they complete. ``first`` is the number of the first sample; a gap
         before it discards an incomplete packet.
         """

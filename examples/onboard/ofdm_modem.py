@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
 from wavesim_sdk import elementary
+from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.checksums import crc16
 from wavesim_sdk.janus import coding
 
@@ -36,6 +38,7 @@ MAX_SPEED = 5.0  #: m/s
 SOUND_SPEED = 1500.0  #: m/s
 THRESHOLD = 40.0  #: power of a detected chirp behind the matched filter, relative to the median power
 
+Complex = npt.NDArray[np.complex128]
 WINDOW = 65_536  #: samples that are searched at a time
 
 
@@ -65,7 +68,7 @@ class Heard:
 
 
 @cache
-def chirp() -> np.ndarray:
+def chirp() -> Floats:
     """Return the chirp: 20 to 28 kHz in 20 ms, with soft edges."""
     t = np.arange(CHIRP) / RATE
     turns = 20e3 * t + 0.5 * 8e3 * t * t * RATE / CHIRP
@@ -73,17 +76,17 @@ def chirp() -> np.ndarray:
     return np.asarray(edge * elementary.cos(2.0 * math.pi * (turns - np.floor(turns))))
 
 
-def symbol(quarters: np.ndarray) -> np.ndarray:
-    """Return a symbol with its prefix. ``quarters`` are the phases of the carriers in eighths of a turn."""
+def symbol(eighths: Ints) -> Floats:
+    """Return a symbol with its prefix. ``eighths`` are the phases of the carriers in eighths of a turn."""
     n = np.arange(-PREFIX, SIZE)
     total = np.zeros(len(n))
-    for k, phase in zip(CARRIERS, quarters.tolist(), strict=True):
+    for k, phase in zip(CARRIERS, eighths.tolist(), strict=True):
         turns = (k * n + phase * (SIZE // 8)) % SIZE / SIZE
         total += elementary.cos(2.0 * math.pi * turns)
     return total * math.sqrt(1.0 / len(CARRIERS))  # the power of a chirp
 
 
-def packet(payload: bytes, *, sender: int, to: int, number: int = 0) -> np.ndarray:
+def packet(payload: bytes, *, sender: int, to: int, number: int = 0) -> Floats:
     """Return the samples of a packet."""
     if len(payload) > MAX_PAYLOAD:
         raise ValueError(f"a payload has at most {MAX_PAYLOAD} bytes, got {len(payload)}")
@@ -120,7 +123,7 @@ class OfdmReceiver:
         self._match = np.conj(spectrum)
         self._last = -LONGEST  # start of the last packet
 
-    def push(self, samples: np.ndarray, first: int | None = None) -> list[Heard]:
+    def push(self, samples: Floats, first: int | None = None) -> list[Heard]:
         """Process samples, and return the packets that they complete. ``first`` is the number of the first sample; a gap
         before it discards an incomplete packet.
         """
@@ -138,7 +141,7 @@ class OfdmReceiver:
         """Return the packets in the last samples."""
         return self.push(np.zeros(WINDOW))
 
-    def _search(self, samples: np.ndarray) -> list[Heard]:
+    def _search(self, samples: Floats) -> list[Heard]:
         """Return the packets that begin in the part of a window in which they are complete."""
         analytic = np.fft.ifft(np.fft.fft(samples) * self._pass)
         matched = np.fft.ifft(np.fft.fft(analytic) * self._match)
@@ -159,7 +162,7 @@ class OfdmReceiver:
                 found.append(heard)
         return sorted(found, key=lambda heard: heard.sample)
 
-    def _read(self, analytic: np.ndarray, matched: np.ndarray, peak: int) -> Heard | None:
+    def _read(self, analytic: Complex, matched: Complex, peak: int) -> Heard | None:
         """Return the packet whose strongest arrival of the first chirp begins at ``peak``."""
         power = np.abs(matched) ** 2
         early = max(0, peak - PREFIX + 100)
@@ -181,7 +184,7 @@ class OfdmReceiver:
         return Heard(self._first + start, (stretch - 1.0) * SOUND_SPEED, sender, to, number, payload)
 
     @staticmethod
-    def _stretch(matched: np.ndarray, peak: int) -> float:
+    def _stretch(matched: Complex, peak: int) -> float:
         """Return the factor by which frequencies are higher at the receiver, from the distance of both chirps."""
         reach = math.ceil(SPACING * MAX_SPEED / SOUND_SPEED) + 2
         width = 200
@@ -194,7 +197,7 @@ class OfdmReceiver:
         return SPACING / (SPACING + best - reach + float(np.clip(vertex, -1.0, 1.0)))
 
     @staticmethod
-    def _soft(analytic: np.ndarray, start: int, stretch: float, count: int) -> np.ndarray:
+    def _soft(analytic: Complex, start: int, stretch: float, count: int) -> Floats:
         """Return the soft decisions of ``count`` symbols after the reference."""
         k = np.array(CARRIERS) - CENTRE
         sums = []

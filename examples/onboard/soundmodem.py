@@ -20,6 +20,7 @@ import numpy as np
 
 import janus_modem
 import ofdm_modem
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.errors import WaveSimError
 
@@ -48,9 +49,9 @@ class SoftModem(Protocol):
 
     sampling: int  #: sampling rate of both, in Hz
 
-    def samples(self, payload: bytes, sender: int, to: int) -> np.ndarray: ...
+    def samples(self, payload: bytes, sender: int, to: int) -> Floats: ...
 
-    def push(self, samples: np.ndarray, first: int) -> list[Packet]: ...
+    def push(self, samples: Floats, first: int) -> list[Packet]: ...
 
 
 class Ofdm:
@@ -61,10 +62,10 @@ class Ofdm:
     def __init__(self) -> None:
         self._receiver = ofdm_modem.OfdmReceiver()
 
-    def samples(self, payload: bytes, sender: int, to: int) -> np.ndarray:
+    def samples(self, payload: bytes, sender: int, to: int) -> Floats:
         return ofdm_modem.packet(payload, sender=sender, to=to)
 
-    def push(self, samples: np.ndarray, first: int) -> list[Packet]:
+    def push(self, samples: Floats, first: int) -> list[Packet]:
         return [
             Packet(h.sample / self.sampling, h.speed, h.sender, h.to, h.payload)
             for h in self._receiver.push(samples, first)
@@ -80,10 +81,10 @@ class Janus:
     def __init__(self) -> None:
         self._receiver = janus_modem.JanusStream()
 
-    def samples(self, payload: bytes, sender: int, to: int) -> np.ndarray:
+    def samples(self, payload: bytes, sender: int, to: int) -> Floats:
         return janus_modem.packet(payload, sender=sender, to=to)
 
-    def push(self, samples: np.ndarray, first: int) -> list[Packet]:
+    def push(self, samples: Floats, first: int) -> list[Packet]:
         return [Packet(h.time, h.speed, h.sender, h.to, h.payload) for h in self._receiver.push(samples, first)]
 
 
