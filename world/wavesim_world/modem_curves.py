@@ -97,9 +97,11 @@ def find_curve(name: str) -> ModemCurve:
 @functools.cache
 def _read(name: str) -> ModemCurve:
     data: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text())
-    axes = {axis: np.array(data.pop(axis), float) for axis in AXES}
+    axes: dict[str, Any] = {axis: np.array(data.pop(axis), float) for axis in AXES}
     shape = tuple(len(axes[axis]) for axis in AXES)
-    tables = {table: np.broadcast_to(np.array(data.pop(table), float), shape) for table in ("header", "block")}
+    tables: dict[str, Any] = {
+        table: np.broadcast_to(np.array(data.pop(table), float), shape) for table in ("header", "block")
+    }
     return ModemCurve(name=name, **data, **axes, **tables)
 
 
