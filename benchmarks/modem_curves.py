@@ -10,7 +10,7 @@ import argparse
 import json
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +161,8 @@ def plain_losses(kind: str, rng: np.random.Generator, spread: float, shift: floa
         for k, energy in enumerate(ENERGIES):
             received = clear + noise * 10 ** (-energy / 20)
             lost[k] += not np.array_equal(plain_bits(kind, received, span, bits), bits[TRAINING:])
-    return (lost / packets).tolist()
+    result: list[float] = (lost / packets).tolist()
+    return result
 
 
 def plain_bits(kind: str, received: Complex, span: int, bits: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -186,7 +187,8 @@ def plain_bits(kind: str, received: Complex, span: int, bits: npt.NDArray[np.int
     else:
         low, high = (np.abs(found[:count] @ np.exp(-2j * np.pi * tone * ramp)) for tone in (-0.5, 0.5))
         decided = high > low
-    return decided[TRAINING:].astype(np.int64)
+    result: npt.NDArray[np.int64] = decided[TRAINING:].astype(np.int64)
+    return result
 
 
 def plain_part(kind: str, spreads: list[float], shifts: list[float], packets: int) -> Iterator[dict[str, Any]]:
@@ -315,13 +317,13 @@ def main() -> None:
         join(chosen.parts, chosen.out)
         return
     begun, rows = time.process_time(), []
-    part = {
+    parts: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
         "janus": lambda: janus_part(spreads),
         "speeds": janus_speeds,
         "fsk": lambda: plain_part("fsk", spreads, shifts, chosen.packets),
         "dpsk": lambda: plain_part("dpsk", spreads, shifts, chosen.packets),
-    }[chosen.kind]
-    for row in part():
+    }
+    for row in parts[chosen.kind]():
         rows.append(row)
         print(f"{time.process_time() - begun:6.1f} s  {row}", flush=True)
     chosen.out.write_text(json.dumps(rows, indent=0))

@@ -125,4 +125,4 @@ def test_two_vehicles_talk_by_sound_alone(root: Path, tmp_path: Path, modem: str
     speeds = [float(s) for s in re.findall(r"message \d+ at \S+ s, (\S+) m/s", out)]
     assert all(0.2 < speed < 2.0 for speed in speeds), "alpha approaches"
     log = read(tmp_path / name / "run.mcap")
-    assert set(log.get("/acoustics/sent", SENT)["kind"]) == {int(SignalKind.SOUND)}, "nothing else is sent"
+    assert set(log.get("/acoustics/sent", SENT).records["kind"]) == {int(SignalKind.SOUND)}, "nothing else is sent"

@@ -263,9 +263,9 @@ class Modem:
         "Bit error probability. A packet with one or more bit errors is lost.", default=0.0, low=0.0, high=1.0
     )
     curve: str = text(
-        "Name of a modem curve, as listed by `wavesim modems`. It determines the probability that a packet is lost from "
-        "the signal-to-noise ratio, the delay spread and the Doppler shift, and replaces `bit_error` and, for packets, "
-        "the detection criterion of the transducer. Empty: the curve of the modem type, or none.",
+        "Name of a modem curve, as listed by `wavesim modems`: the loss of packets against signal-to-noise ratio, delay "
+        "spread and Doppler shift. It replaces `bit_error` and, for packets, the detection criterion. Empty: the curve "
+        "of the modem type, or none.",
         "",
     )
     type: str = text(
