@@ -13,6 +13,7 @@ import argparse
 import struct
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -88,7 +89,7 @@ class Janus:
         return [Packet(h.time, h.speed, h.sender, h.to, h.payload) for h in self._receiver.push(samples, first)]
 
 
-MODEMS = {"ofdm": Ofdm, "janus": Janus}
+MODEMS: dict[str, Callable[[], SoftModem]] = {"ofdm": Ofdm, "janus": Janus}
 
 
 class Talker:
