@@ -7,9 +7,11 @@ noise, and the receiver reads its samples. Both bodies are moored.
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from wavesim_world.modem_curves import energy_gain, find_curve
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "onboard"))
 
-import soundmodem
+soundmodem: Any = importlib.import_module("soundmodem")
 
 SEA = """<wavesim name="range" seed="5"><time step="20 ms"/><world><bed depth="60 m"/></world>
 <acoustics sound_speed="1500 m/s" noise_model="wenz" absorption_model="ainslie-mccolm">{echoes}</acoustics><fleet>
