@@ -45,6 +45,7 @@ EXCEPTIONS = {
     "broker_sdk/wavesim_sdk/janus/baseband.py": "a receiver of recorded sound: its results are packets",
     "broker_sdk/wavesim_sdk/janus/receiver.py": "a receiver of recorded sound: its results are packets",
     "broker_sdk/wavesim_sdk/guidance/encounters.py": "read from a log",
+    "examples/onboard/ofdm_modem.py::OfdmReceiver": "a receiver of sound: its results are packets",
     "examples/onboard/bearing.py": "it prints directions and commands nothing",
     "world/wavesim_world/hull.py": "models are drafted before a run",
     "world/wavesim_world/ocean/bed.py::TriangulatedBed": "Qhull's triangles; which of two a point on their edge belongs to",

@@ -68,12 +68,13 @@ def modems(names: tuple[str, ...], as_json: bool) -> None:
     """List or describe modem presets.
 
     With NAMES, the command describes these presets: each value and its
-    source. Without NAMES, it lists all presets. Use a preset in a
-    configuration as <transducer preset="NAME">.
+    source. Without NAMES, it lists all presets and all modem curves. Use
+    a preset in a configuration as <transducer preset="NAME">, and a curve
+    as <modem curve="NAME">.
     """
     import dataclasses
 
-    from wavesim_world import modem_presets
+    from wavesim_world import modem_curves, modem_presets
 
     chosen = [modem_presets.find_preset(n) for n in names] or list(modem_presets.PRESETS.values())
     if as_json:
@@ -82,6 +83,7 @@ def modems(names: tuple[str, ...], as_json: bool) -> None:
         echo("\n\n".join(modem_presets.describe_preset(p) for p in chosen))
     else:
         echo(modem_presets.list_presets())
+        echo(f"\n{modem_curves.list_curves()}")
         echo("\n`wavesim modems NAME` describes one preset and marks values that are assumed.")
 
 

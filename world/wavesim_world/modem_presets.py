@@ -14,8 +14,12 @@ from lxml import etree
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
+from wavesim_sdk.units import parse
+from wavesim_world.modem_curves import ModemCurve, curve_names, energy_gain, find_curve
 
 ASSUMED = "assumed"
+DESCRIBED_BITS = 256  #: bits after the header of the packets for which a curve is described
+DESCRIBED_SPREADS = (0.0, 1e-3, 10e-3)  #: s
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,11 @@ class ModemPreset:
     def text(self, key: str) -> str:
         """Return the value of a key as text; empty if the preset does not contain the key."""
         return next((v.text for v in self.values if v.key == key), "")
+
+    @property
+    def curve(self) -> ModemCurve | None:
+        """Modem curve of the same name, if there is one."""
+        return find_curve(self.name) if self.name in curve_names() else None
 
     @property
     def assumed(self) -> list[str]:
@@ -114,7 +123,7 @@ _NANO = ModemPreset(
     + _values("half of the packets are lost at -7 dB in noise (university page)", detection="snr", snr="-7 dB")
     + _values("two-way ranges deviate by 10 cm (university page)", timing_noise="133 us")
     + _values(ASSUMED, recharge="0.05 s"),
-    without="losses due to multipath: under multipath conditions, the university found 0 to 2 dB instead of -7 dB",
+    without="losses due to multipath, unless the curve is used: under multipath conditions, the university found 0 to 2 dB instead of -7 dB",
 )
 _SEATRAC_VALUES = (
     _band(24.0, 32.0, ASSUMED)
@@ -124,7 +133,18 @@ _SEATRAC_VALUES = (
     + _values(f"the range step is 0.1 m ({_SEATRAC})", timing_resolution="133 us")
 )
 
+_ANEP = "ANEP-87, parameter set 1"
+
 _ALL = (
+    ModemPreset(
+        "janus",
+        "any modem that speaks JANUS (STANAG 4748), messages of class 16",
+        _band(9.44, 13.6, _ANEP)
+        + _values("a packet lasts 1.1 s, with a preamble of 0.2 s (ANEP-87)", modem__preamble="0.2 s")
+        + _values(_ANEP, modem__bit_rate="160", modem__type="janus", modem__modulation="janus")
+        + _values("the message has up to 480 bytes; a packet of the medium has up to 256", modem__payload="256")
+        + _values(ASSUMED, source_level="185 dB", detection="snr", snr="0 dB", recharge="0.1 s"),
+    ),
     _NANO,
     ModemPreset("seatrac-x110", "Blueprint Subsea SeaTrac X110 beacon", _SEATRAC_VALUES),
     ModemPreset(
@@ -251,7 +271,7 @@ def _with_modulation(p: ModemPreset) -> ModemPreset:
     """Add the manufacturer's own modulation to a modem preset. Modems from other manufacturers do not understand this
     modulation.
     """
-    if not p.text("modem.bit_rate"):
+    if not p.text("modem.bit_rate") or p.text("modem.modulation"):
         return p
     make = p.name if p.name.startswith("wl-") else p.name.partition("-")[0]
     return replace(p, values=(*p.values, *_values("name of the manufacturer", modem__modulation=make)))
@@ -299,15 +319,34 @@ def expanded(name: str) -> str:
 
 def list_presets() -> str:
     """Return a text table with one line per preset."""
-    lines = [f"{'name':17} {'band':>14} {'level':>7} {'bit/s':>6} {'bytes':>5} {'USBL':4} {'assumed':>8}  instrument"]
+    lines = [
+        f"{'name':17} {'band':>14} {'level':>7} {'bit/s':>6} {'bytes':>5} {'USBL':4} {'assumed':>8} {'curve':8}  instrument"
+    ]
     for p in PRESETS.values():
         band = f"{p.text('listen_low').split()[0]}-{p.text('listen_high')}"
         count = f"{len(p.assumed)} of {len(p.values)}"
         lines.append(
             f"{p.name:17} {band:>14} {p.text('source_level'):>7} {p.text('modem.bit_rate') or '-':>6} "
-            f"{p.text('modem.payload') or '-':>5} {'yes' if p.hydrophones else '-':4} {count:>8}  {p.title}"
+            f"{p.text('modem.payload') or '-':>5} {'yes' if p.hydrophones else '-':4} {count:>8} "
+            f"{p.curve.origin if p.curve else '-':8}  {p.title}"
         )
     return "\n".join(lines)
+
+
+def _describe_curve(p: ModemPreset, curve: ModemCurve) -> list[str]:
+    """Return the lines that describe the curve of a preset: its source, and the signal-to-noise ratios that it needs."""
+    rate = float(p.text("modem.bit_rate"))
+    gain = energy_gain(parse(p.text("modem.bandwidth"), "frequency")[0], rate)
+    bits = curve.header_bits + DESCRIBED_BITS
+    rows = [f"  {'curve':18} {curve.origin:10} {curve.source}"]
+    for spread in DESCRIBED_SPREADS:
+        needed = (curve.required_energy(loss, bits, spread * rate) - gain for loss in (0.5, 0.1, 0.01))
+        values = ", ".join(f"{value:.1f}" for value in needed).replace("inf", "-")
+        rows.append(
+            f"  {'':18} {'':10} SNR for 50, 10 and 1 % loss of packets with {bits:g} bits, "
+            f"delay spread {1e3 * spread:g} ms: {values} dB"
+        )
+    return rows
 
 
 def describe_preset(p: ModemPreset) -> str:
@@ -317,6 +356,8 @@ def describe_preset(p: ModemPreset) -> str:
         rows.append(f"  {'head.hydrophone':18} {f'{len(p.hydrophones)} positions':10} {ASSUMED}")
     if p.without:
         rows.append(f"  not described      {p.without}")
+    if p.curve is not None:
+        rows += _describe_curve(p, p.curve)
     modem = '<modem address="1"/>' if p.text("modem.bit_rate") else ""
     use = f'<transducer preset="{p.name}">{modem}</transducer>' if modem else f'<transducer preset="{p.name}"/>'
     return "\n".join([p.title, *rows, f"  use it             {use}"])

@@ -20,7 +20,15 @@ from wavesim_sdk.names import shorten
 from wavesim_sdk.sounds import check_band, checked_sound, level_of_sound
 from wavesim_sdk.tables import MAX_SIGNAL_S, RECEPTION, SENT, Outcome, SignalKind
 from wavesim_server import array_tables
-from wavesim_server.acoustics import front_arrays, medium, medium_arrays, medium_setup, modems, sea_history
+from wavesim_server.acoustics import (
+    front_arrays,
+    medium,
+    medium_arrays,
+    medium_setup,
+    modems,
+    packet_losses,
+    sea_history,
+)
 from wavesim_server.acoustics.hydrophones import SENSOR as HYDROPHONE_SENSOR
 from wavesim_server.acoustics.hydrophones import Hydrophones
 from wavesim_server.acoustics.sound_store import SoundStore
@@ -90,6 +98,7 @@ class AcousticChannel:
         self._head_pool, self._beam_pool = RowPool(), RowPool()
         self._beam_rows: dict[BeamPattern, int] = {}  # row of the losses of each beam pattern
         self._beam_users: dict[BeamPattern, int] = {}
+        self._curve_rows: dict[str, int] = {}  # row of each modem curve
         self._detection_thresholds: Counter[float] = Counter()
         self._sent: list[Record] = []
         self._receptions: list[Record] = []
@@ -146,7 +155,7 @@ class AcousticChannel:
             if not np.isfinite(pattern).all():
                 raise InvalidArgument("the transducer's beam pattern is invalid")
         if t.modem is not None:
-            modems.modem_type_of(t.modem)
+            modems.check_modem(t.modem)
         if t.head is not None:
             head = medium_setup.head_records(t.head, t.position, t.head.sound_speed or self.acoustics.sound_speed)
         return PreparedTransducer(pattern, head)
@@ -163,7 +172,8 @@ class AcousticChannel:
         beam = self._beam(t.beam, fittings.pattern) if t.beam is not None else -1
         node = self.nodes[row] = ActiveTransducer(name, t, self._clock_of(name, t), head)
         key = randomness.key(self.seed, name, "acoustics")
-        installed = medium_setup.InstalledTransducer(t, key, node.clock, beam, head)
+        curve = self._curve(t.modem) if t.modem is not None else -1
+        installed = medium_setup.InstalledTransducer(t, key, node.clock, beam, head, curve)
         medium_setup.set_node(self.medium, self.acoustics, row, installed, time)
         if (sound := self._sound_of_pinger(t)) is not None:
             self._set_pinger_sound(row, node, sound)
@@ -238,6 +248,17 @@ class AcousticChannel:
         self._beam_users[beam] = self._beam_users.get(beam, 0) + 1
         return self._beam_rows[beam]
 
+    def _curve(self, modem: Modem) -> int:
+        """Return the row of a modem's curve; -1 means that it has none. All modems with the same curve share its row."""
+        curve = modems.curve_of(modem)
+        if curve is None:
+            return -1
+        if curve.name not in self._curve_rows:
+            row = self._curve_rows[curve.name] = len(self._curve_rows)
+            self._set_medium(self.medium._replace(curves=grown_to(self.medium.curves, row + 1)))
+            self.medium.curves[row] = packet_losses.curve_row(curve)
+        return self._curve_rows[curve.name]
+
     def _forget_beams(self) -> None:
         """Free the rows of those patterns that are not used by any transducer or signal in transit."""
         signals = self.medium.signals
@@ -250,11 +271,11 @@ class AcousticChannel:
 
     def _count_listener(self, t: TransducerConfig, by: int) -> None:
         """Update the lowest SNR at which any receiver detects a signal, after a transducer was added or removed."""
-        if t.detection == "snr":
-            self._detection_thresholds[t.snr] += by
-            self.medium.water[0].floor = min(
-                0.0, *(snr for snr, n in self._detection_thresholds.items() if n), math.inf
-            )
+        of_curve = modems.lowest_snr(t.modem) if t.modem is not None else None
+        for snr in (t.snr if t.detection == "snr" else None, of_curve):
+            if snr is not None:
+                self._detection_thresholds[snr] += by
+        self.medium.water[0].floor = min(0.0, *(snr for snr, n in self._detection_thresholds.items() if n), math.inf)
 
     def _clock_of(self, name: str, t: TransducerConfig) -> tuple[float, float]:
         """Return the offset and drift of a node's clock. Both include a random part that depends on the seed."""

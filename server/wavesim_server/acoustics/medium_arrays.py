@@ -22,6 +22,7 @@ from wavesim_sdk.tables import MAX_PAYLOAD, RECEPTION, SENT, Field, Outcome, Sig
 from wavesim_server import array_tables
 from wavesim_server.acoustics.eigenrays import EIGENRAY, FAN, REVERSALS, fan_size
 from wavesim_server.acoustics.moving_surface import SEA_PERIOD, SurfaceMotion
+from wavesim_server.acoustics.packet_losses import CURVE_COLUMNS
 from wavesim_server.acoustics.rays import RAY
 from wavesim_server.acoustics.sound_field import SoundField, time_weight
 from wavesim_server.acoustics.surface_scatter import BOUNCE, MAX_BOUNCES, PART, PARTS
@@ -109,6 +110,9 @@ NODE = _record(
     value("level_noise", "dB", "Standard deviation of a reported level."),
     value("drop_out", "", "Fraction of receptions that are lost at random."),
     value("bit_error", "", "Probability that a bit is wrong."),
+    integer("curve", "", "Number of the modem's curve of packet loss, which is its row plus 1; 0 = none."),
+    value("curve_snr", "dB", "Signal-to-noise ratio below which the curve detects no packet."),
+    value("bit_rate", "1/s", "Bit rate of the node's modem, for its curve."),
     integer("next_detected", "", "Index of the next entry in the node's list of detected signals."),
     value("sound_speed", "m/s", "Sound speed that the node assumes."),
     value("query", "Hz", "Carrier of the queries that the node answers; 0 = none."),
@@ -346,6 +350,9 @@ HEARING = _record(
     value("arrival", "s", "Start of the reception."),
     value("sum_real", "uPa", "Sum of the pressures (or of their squares) over the paths."),
     value("sum_imaginary", "uPa", ""),
+    value("sum_power", "uPa2", "Sum of the powers of the paths, if the modem has a curve of packet loss."),
+    value("sum_delay", "uPa2 s", "Sum of the powers times the delays after the first path."),
+    value("sum_square", "uPa2 s2", "Sum of the powers times the squares of the delays."),
     integer("draw", "", "Counter of the reception's random numbers."),
     integer("node", "", "Row of the receiving node."),
     _KEY,
@@ -482,6 +489,7 @@ class Medium(NamedTuple):
     beams: Floats = _fixed_array(
         np.float64, 0, DEGREES
     )  #: loss of each beam pattern in dB, indexed by the angle from its axis in degrees
+    curves: Floats = _fixed_array(np.float64, 0, CURVE_COLUMNS)  #: modem curves; see packet_losses.py
     heads: Records = _fixed_array(HEAD, 0)
     phones: Records = _fixed_array(PHONE, 0, MAX_HYDROPHONES)
     signals: Records = _growing_array(SIGNAL, "signals", "signal")

@@ -13,7 +13,7 @@ from wavesim_sdk.algebra import dot, interpolate, norm, pseudo_inverse
 from wavesim_sdk.arrays import Floats, Ints
 from wavesim_sdk.elementary import cos, exp, log10, power, sin
 from wavesim_sdk.tables import RECEPTION, SENT
-from wavesim_server.acoustics import medium_arrays
+from wavesim_server.acoustics import medium_arrays, modems
 from wavesim_server.acoustics.medium_arrays import Medium
 from wavesim_server.acoustics.types import Records
 from wavesim_world.config import LoadedConfig, TransducerConfig
@@ -217,7 +217,7 @@ _COPIED_FIELDS = (
 
 class InstalledTransducer(NamedTuple):
     """A transducer with the values that it has in this run: the key of its random numbers, the offset (s) and drift of
-    its clock, and the rows of its beam pattern and its hydrophone head (-1 = none).
+    its clock, and the rows of its beam pattern, its hydrophone head and the curve of its modem (-1 = none).
     """
 
     transducer: TransducerConfig
@@ -225,6 +225,7 @@ class InstalledTransducer(NamedTuple):
     clock: tuple[float, float]
     beam: int = -1
     head: int = -1
+    curve: int = -1
 
 
 def set_node(m: Medium, a: Acoustics, row: int, installed: InstalledTransducer, time: float) -> None:
@@ -245,6 +246,9 @@ def set_node(m: Medium, a: Acoustics, row: int, installed: InstalledTransducer, 
         n.address, n.modem_frequency, n.modem_band = b.address, b.frequency, b.bandwidth
         n.preamble, n.bit_error = b.preamble, b.bit_error
         n.modulation = zlib.crc32(b.modulation.encode())  # 0 for none
+        n.bit_rate, n.curve = b.bit_rate, installed.curve + 1
+        if (limit := modems.lowest_snr(b)) is not None:
+            n.curve_snr = limit
     if t.pinger is not None:
         n.ping_period, n.ping_offset, n.ping_frequency = t.pinger.period, t.pinger.offset, t.pinger.frequency
         n.ping_duration, n.ping_band = t.pulse, t.band

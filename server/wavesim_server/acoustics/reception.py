@@ -16,6 +16,7 @@ from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium
 from wavesim_server.acoustics.moving_paths import may_meet_moving_surface, meet_surface
+from wavesim_server.acoustics.packet_losses import bit_energy, delay_spread, packet_loss
 from wavesim_server.acoustics.propagation import (
     PropagationPath,
     is_blocked,
@@ -167,7 +168,10 @@ def _detection_outcome(m: Medium, arrival: Arrival, level: float, noise: float) 
         return a.TRANSMITTING
     if node.deaf_in_recharge != 0 and time < node.ready:
         return a.RECHARGING
-    if (level - noise < node.snr) if node.snr == node.snr else (level < node.threshold):
+    if node.curve > 0 and signal.kind != a.PULSE:
+        if level - noise < node.curve_snr:
+            return a.BELOW_THRESHOLD
+    elif (level - noise < node.snr) if node.snr == node.snr else (level < node.threshold):
         return a.BELOW_THRESHOLD
     if signal.kind != a.PULSE and signal.modulation != node.modulation:
         return a.FOREIGN
@@ -278,6 +282,8 @@ def _begin_reception(m: Medium, arrival: Arrival, slot: int, propagation_path: P
             cycles = signal.frequency * (time - signal.emission)
             phase = turns - 2.0 * math.pi * (cycles - math.floor(cycles))
         _add_multipath(m, arrival.node, slot, outcome == a.ECHO, m.ongoing_receptions[slot].level, phase)
+    if m.nodes[arrival.node].curve > 0:
+        _add_power(m, arrival, slot, outcome == a.ECHO)
     record = m.ongoing_receptions[slot]
     hearing.id, hearing.code, hearing.outcome = signal.id, signal.code, outcome
     hearing.level, hearing.frequency = record.level, record.frequency + record.doppler
@@ -286,6 +292,44 @@ def _begin_reception(m: Medium, arrival: Arrival, slot: int, propagation_path: P
     hearing.clock, hearing.arrival = signal.clock, time
     hearing.draw = signal.draw * 64 + arrival.path
     hearing.key = m.nodes[arrival.node].key ^ (signal.key * 3)
+
+
+@device_function
+def _add_power(m: Medium, arrival: Arrival, slot: int, echo: bool) -> None:
+    """Add the power of a path, and its moments over the delay, to the sums of its signal at this node."""
+    size = power(10.0, 0.1 * m.ongoing_receptions[slot].level)
+    if not echo:
+        first = m.hearings[slot]
+        first.sum_power, first.sum_delay, first.sum_square = size, 0.0, 0.0
+        return
+    k = _ongoing_reception(m, arrival.node, m.ongoing_receptions[slot].id)
+    if k >= 0:
+        first, delay = m.hearings[k], arrival.time - m.hearings[k].arrival
+        first.sum_power += size
+        first.sum_delay += size * delay
+        first.sum_square += size * delay * delay
+
+
+@device_function
+def _is_corrupt(m: Medium, slot: int, j: int) -> bool:
+    """Draw at random whether a signal is lost because some of its bits are wrong."""
+    hearing, node = m.hearings[slot], m.nodes[j]
+    if node.curve > 0 and m.ongoing_receptions[slot].kind != a.PULSE:
+        return bool(uniform(hearing.key, hearing.draw, 1) < _curve_loss(m, slot, j))
+    if node.bit_error > 0.0:
+        return bool(uniform(hearing.key, hearing.draw, 1) > power(1.0 - node.bit_error, hearing.bits))
+    return False
+
+
+@device_function
+def _curve_loss(m: Medium, slot: int, j: int) -> float:
+    """Return the probability that a node loses a packet, from the curve of its modem."""
+    record, hearing, node = m.ongoing_receptions[slot], m.hearings[slot], m.nodes[j]
+    energy = bit_energy(hearing.sum_power, record.noise, 2.0 * hearing.half_band, node.bit_rate)
+    spread = delay_spread(hearing.sum_power, hearing.sum_delay, hearing.sum_square)
+    shift = abs(record.doppler)
+    row = a.to_row(node.curve - 1)
+    return packet_loss(m.curves, row, energy, spread * node.bit_rate, shift / node.bit_rate, hearing.bits)
 
 
 @device_function
@@ -443,7 +487,7 @@ def finish_reception(m: Medium, slot: int, j: int) -> int:
     if record.outcome == a.HEARD:
         if node.drop_out > 0.0 and uniform(key, draw, 0) < node.drop_out:
             record.outcome = a.DROPPED
-        elif node.bit_error > 0.0 and uniform(key, draw, 1) > power(1.0 - node.bit_error, hearing.bits):
+        elif _is_corrupt(m, slot, j):
             record.outcome = a.CORRUPT
     if record.outcome == a.HEARD:
         m.counters[0].heard += 1

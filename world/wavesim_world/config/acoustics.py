@@ -301,9 +301,15 @@ class Modem:
     bit_error: float = key(
         "Bit error probability. A packet with one or more bit errors is lost.", default=0.0, low=0.0, high=1.0
     )
+    curve: str = text(
+        "Name of a modem curve, as listed by `wavesim modems`: the loss of packets against signal-to-noise ratio, delay "
+        "spread and Doppler shift. It replaces `bit_error` and, for packets, the detection criterion. Empty: the curve "
+        "of the modem type, or none.",
+        "",
+    )
     type: str = text(
-        "Name of a modem type that an installed package provides. It determines the channel coding and the medium "
-        "access control. Empty: packets are uncoded and are sent immediately.",
+        "Name of a modem type: `janus`, or a type that an installed package provides. It determines the channel coding "
+        "and the medium access control. Empty: packets are uncoded and are sent immediately.",
         "",
     )
 

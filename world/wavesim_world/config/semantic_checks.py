@@ -17,12 +17,13 @@ from wavesim_sdk.sensors import MAX_SCALARS
 from wavesim_sdk.wire.messages import Right
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import instrument_checks, lines
-from wavesim_world.config.acoustics import TransducerConfig
+from wavesim_world.config.acoustics import Modem, TransducerConfig
 from wavesim_world.config.model import BodyConfig, Config
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.validation import check_model, fail_at
 from wavesim_world.config.vehicle import Model
 from wavesim_world.config.world import Samples
+from wavesim_world.modem_curves import find_curve
 
 #: smallest permitted gravity in m/s2 other than 0; the limit is necessary because formulas for wave numbers and
 #: accelerations divide by gravity
@@ -102,6 +103,18 @@ def _modems(config: Config, models: dict[str, Model]) -> None:
         seen[modem] = body.name
 
 
+def _modem(t: TransducerConfig, modem: Modem, place: str) -> None:
+    if modem.curve:
+        try:
+            find_curve(modem.curve)
+        except ConfigError as error:
+            fail_at(place, f"modem: {error}")
+        if modem.bit_error:
+            fail_at(place, "modem: its `curve` replaces `bit_error`; remove `bit_error`")
+    if not t.listen_low <= modem.frequency <= t.listen_high:
+        fail_at(place, "modem: its `frequency` is outside the receiving band of its transducer")
+
+
 def _transducer(t: TransducerConfig, place: str) -> None:
     if t.listen_high <= t.listen_low:
         fail_at(place, "transducer: `listen_high` must be greater than `listen_low`")
@@ -111,8 +124,8 @@ def _transducer(t: TransducerConfig, place: str) -> None:
         fail_at(place, "transducer: its `query` frequency is outside its receiving band")
     if t.pinger is not None and bool(t.pinger.waveform) == (t.pinger.frequency > 0.0):
         fail_at(place, "pinger: it needs either `frequency` or `waveform`")
-    if t.modem is not None and not t.listen_low <= t.modem.frequency <= t.listen_high:
-        fail_at(place, "modem: its `frequency` is outside the receiving band of its transducer")
+    if t.modem is not None:
+        _modem(t, t.modem, place)
     if t.beam is not None:
         if not any(t.beam.axis):
             fail_at(place, "beam: `axis` is the zero vector; give a direction")
