@@ -12,10 +12,13 @@ from typing import NamedTuple
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.tables import Table, integer, value
 
-__all__ = ["FRONT", "FRONT_INTERVAL_S", "FRONT_TABLES", "MAX_ELEMENTS", "WAVEFORM", "FrontBatch"]
+__all__ = ["FRONT", "FRONT_INTERVAL_S", "FRONT_TABLES", "MAX_ELEMENTS", "NOISE_SEGMENT_S", "RADIATED_NOISE", "WAVEFORM", "FrontBatch"]
 
 MAX_ELEMENTS = 8  #: maximum number of elements of a hydrophone
 FRONT_INTERVAL_S = 0.02  #: interval between the fronts of a signal in s; with a longer time step, the time step
+RADIATED_NOISE = 4  #: kind of a waveform that is a segment of the noise of a body
+#: duration in s of the segments into which the noise of a body is divided; they begin at multiples of it
+NOISE_SEGMENT_S = 0.5
 
 WAVEFORM = Table(
     "waveform",
@@ -23,17 +26,27 @@ WAVEFORM = Table(
     "engine",
     (
         integer("signal", "", "Number of the signal."),
-        integer("source", "", "Row of the transducer that emitted the signal."),
-        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply."),
-        integer("code", "", "Code of the signal; 0 = none."),
+        integer("source", "", "Row of the body that emitted the signal."),
+        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply, 4 radiated noise."),
+        integer("code", "", "Code of the signal, 0 = none; for radiated noise, the key of the random numbers."),
         integer("modulation", "", "Number of the modem's modulation; 0 = none."),
         integer("samples", "", "Number of the samples of the signal; 0 = the nominal waveform of its kind."),
         value("emission", "s", "Simulation time at which the emission started."),
         value("duration", "s", "Duration of the signal."),
         value("frequency", "Hz", "Carrier frequency."),
         value("band", "Hz", "Bandwidth of the signal."),
-        value("source_level", "dB re 1 uPa at 1 m", "Source level of the signal."),
+        value(
+            "source_level",
+            "dB re 1 uPa at 1 m",
+            "Source level of the signal; for radiated noise, the spectrum level at the carrier, at rest.",
+        ),
         value("absorption", "dB/m", "Absorption coefficient at the carrier frequency."),
+        value("cycles", "", "Phase of the blade rate at the start of the emission, in cycles."),
+        value("rate", "Hz", "Blade rate of the propeller at the start of the emission; 0 = no tones."),
+        value("rate_end", "Hz", "Blade rate at the end of the emission."),
+        value("blade_level", "dB re 1 uPa at 1 m", "Level of the tone at the blade rate, at rest."),
+        value("machine", "Hz", "Fundamental frequency of the machine; 0 = none."),
+        value("machine_level", "dB re 1 uPa at 1 m", "Level of the machine's fundamental, at rest."),
     ),
 )
 

@@ -10,6 +10,7 @@ import numpy as np
 from wavesim_emulators.hydrophone import sample_kernels, tone_kernels
 from wavesim_emulators.hydrophone.converter import convert, volts_per_unit, volts_per_uPa
 from wavesim_emulators.hydrophone.noise import AmbientNoise
+from wavesim_emulators.hydrophone.radiated_waves import RadiatedNoise, RadiatedWave
 from wavesim_emulators.hydrophone.segments import FrontStore, PathSegments
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, PressureBlock, SampleBlock, SeaSettings
 from wavesim_emulators.hydrophone.waveforms import (
@@ -21,8 +22,9 @@ from wavesim_emulators.hydrophone.waveforms import (
     sampled_wave,
 )
 from wavesim_sdk.arrays import Array, Floats, Record
-from wavesim_sdk.front_tables import FRONT, WAVEFORM
+from wavesim_sdk.front_tables import FRONT, RADIATED_NOISE, WAVEFORM
 
+Waveform = ToneWave | SampledWave | RadiatedWave
 _MAX_TRAVEL_S = 120.0  # after this time, no front of a signal arrives any more
 _ELEMENT_MARGIN_S = 0.008  # sound crosses the 5 m from the reference point to an element in less time
 
@@ -44,7 +46,8 @@ class Synthesiser:
         self._noise = None if sea.noise is None else AmbientNoise(sea.key, sea.noise, settings)
         self._fronts = FrontStore(settings.elements)
         self._rows: dict[int, Record] = {}
-        self._waves: dict[int, ToneWave | SampledWave] = {}
+        self._waves: dict[int, Waveform] = {}
+        self._radiated: RadiatedNoise | None = None
         self._samples: dict[int, tuple[Floats, float]] = {}
         self._table: Array | None = None
 
@@ -103,7 +106,7 @@ class Synthesiser:
         if self._noise is not None:
             self._noise.add(first, out, noise)
         self._fronts.forget(end - self.overlap)
-        self._forget_waves(end)
+        self._forget_waves(end, set(found.signals.tolist()))
         return PressureBlock(first, start, out)
 
     def block(self, first: int, count: int, noise: float = 1.0) -> SampleBlock:
@@ -117,7 +120,7 @@ class Synthesiser:
 
     # -- waveforms ------------------------------------------------------------------------------
 
-    def _wave(self, signal: int) -> ToneWave | SampledWave | None:
+    def _wave(self, signal: int) -> Waveform | None:
         """Return the waveform of a signal, or None if it is unknown."""
         made = self._waves.get(signal)
         row = self._rows.get(signal)
@@ -128,14 +131,23 @@ class Synthesiser:
         if number and number not in self._samples:
             self.unknown += 1
             return None
-        if number:
+        if row["kind"] == RADIATED_NOISE:
+            if self._radiated is None:
+                self._radiated = RadiatedNoise(self.settings, self.sea.absorption)
+            made = self._radiated.wave(row)
+        elif number:
             made = sampled_wave(*self._samples[number], row, self.settings, self.sea.absorption)
         else:
             made = nominal_wave(row, self.settings, self.sea.absorption)
         self._waves[signal] = made
         return made
 
-    def _forget_waves(self, time: float) -> None:
+    def _forget_waves(self, time: float, used: set[int]) -> None:
+        """Forget the signals that are over at a time in s, and the segments of noise that the last block did not use;
+        these are long, and can be made again.
+        """
+        for signal in [n for n, wave in self._waves.items() if isinstance(wave, RadiatedWave) and n not in used]:
+            del self._waves[signal]
         for signal, row in list(self._rows.items()):
             if row["emission"] + row["duration"] + _MAX_TRAVEL_S < time:
                 del self._rows[signal]
@@ -169,7 +181,7 @@ class Synthesiser:
         )
 
     def _add_samples(self, found: PathSegments, waves: list[Any], first: int, out: Floats) -> None:
-        chosen = [k for k, wave in enumerate(waves) if isinstance(wave, SampledWave)]
+        chosen = [k for k, wave in enumerate(waves) if isinstance(wave, (SampledWave, RadiatedWave))]
         if not chosen:
             return
         if self._table is None:
