@@ -22,9 +22,11 @@ from wavesim_emulators.hydrophone.waveforms import (
     sampled_wave,
 )
 from wavesim_sdk.arrays import Array, Floats, Record
+from wavesim_sdk.elementary import power
 from wavesim_sdk.front_tables import FRONT, RADIATED_NOISE, WAVEFORM
 
 Waveform = ToneWave | SampledWave | RadiatedWave
+_SHRIMP = 0x5368726D  # distinguishes the random numbers of the shrimp from those of the other noise
 _MAX_TRAVEL_S = 120.0  # after this time, no front of a signal arrives any more
 _ELEMENT_MARGIN_S = 0.008  # sound crosses the 5 m from the reference point to an element in less time
 
@@ -43,7 +45,13 @@ class Synthesiser:
         self.overlap = 0.0
         self.unknown = 0  #: number of fronts whose signal has no row in WAVEFORM
         self._clock = np.array([settings.sampling, settings.clock_offset, settings.clock_drift])
-        self._noise = None if sea.noise is None else AmbientNoise(sea.key, sea.noise, settings)
+        self._noise: dict[int, AmbientNoise] = {}  # by the number that distinguishes their random numbers
+        if sea.noise is not None:
+            self._noise[0] = AmbientNoise(sea.key, sea.noise, settings, spacing=sea.spacing)
+        if sea.shrimp is not None:
+            self._noise[_SHRIMP] = AmbientNoise(
+                sea.key ^ _SHRIMP, sea.shrimp, settings, sea.shrimp_alpha, sea.spacing
+            )
         self._fronts = FrontStore(settings.elements)
         self._rows: dict[int, Record] = {}
         self._waves: dict[int, Waveform] = {}
@@ -61,8 +69,8 @@ class Synthesiser:
     def restart_noise(self, key: int) -> None:
         """Use the ambient noise of another random-stream key from now on."""
         self.sea = self.sea._replace(key=key)
-        if self._noise is not None:
-            self._noise.restart(key)
+        for number, noise in self._noise.items():
+            noise.restart(key ^ number)
 
     def add_waveforms(self, records: Record) -> None:
         """Add records of the WAVEFORM table."""
@@ -81,6 +89,9 @@ class Synthesiser:
         """Add records of the FRONT table. They must belong to this hydrophone, and the waveform of their signal must
         have been added before the block in which they arrive is made.
         """
+        if self.settings.delays:
+            records = records.copy()
+            records["times"][:, : self.settings.elements] += self.settings.delays
         self._fronts.add(records)
 
     def first_after(self, time: float) -> int:
@@ -103,8 +114,8 @@ class Synthesiser:
         waves = [self._wave(int(s)) for s in found.signals]
         self._add_tones(found, waves, first, out)
         self._add_samples(found, waves, first, out)
-        if self._noise is not None:
-            self._noise.add(first, out, noise)
+        for source in self._noise.values():
+            source.add(first, out, noise)
         self._fronts.forget(end - self.overlap)
         self._forget_waves(end, set(found.signals.tolist()))
         return PressureBlock(first, start, out)
@@ -114,7 +125,10 @@ class Synthesiser:
         ambient noise.
         """
         made = self.pressure(first, count, noise)
-        samples, clipped = convert(made.pressure, self.settings)
+        pressure = made.pressure
+        if self.settings.gains:
+            pressure = pressure * power(10.0, 0.05 * np.array(self.settings.gains))[:, np.newaxis]
+        samples, clipped = convert(pressure, self.settings)
         volts = volts_per_unit(self.settings)
         return SampleBlock(first, made.time, samples, clipped, volts, volts / volts_per_uPa(self.settings))
 
@@ -214,7 +228,8 @@ class Synthesiser:
 
 def load_kernels() -> None:
     """Compile or load all kernels of the synthesis."""
-    made = Synthesiser(HydrophoneSettings(), SeaSettings(noise=lambda f: 0.0))
+    sea = SeaSettings(noise=lambda f: 0.0, shrimp=lambda f: 0.0, shrimp_alpha=1.6)
+    made = Synthesiser(HydrophoneSettings(), sea)
     waves, fronts = np.zeros(2, WAVEFORM.dtype), np.zeros(4, FRONT.dtype)
     waves["signal"], waves["samples"] = (1, 2), (0, 1)
     waves["duration"], waves["frequency"] = 1e-3, 1e3

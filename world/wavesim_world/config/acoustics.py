@@ -137,6 +137,27 @@ class Acoustics:
     shipping: float = key(
         "Shipping density for the `wenz` noise model: 0 = none, 1 = heavy.", default=0.5, low=0.0, high=1.0
     )
+    rain: float = key(
+        "Rain rate in mm/h, for noise_model=wenz: 1 = light, 10 = moderate, 50 = heavy rain.",
+        default=0.0,
+        low=0.0,
+        high=1000.0,
+    )
+    shrimp: float = key(
+        "Spectrum level (per Hz) of the noise of snapping shrimp above 2 kHz, in addition to the noise of the model; 0 dB "
+        "= no shrimp.",
+        "level",
+        0.0,
+        low=0.0,
+        high=120.0,
+    )
+    shrimp_alpha: float = key(
+        "Impulsiveness of the noise of snapping shrimp in the samples of hydrophones: the exponent of its symmetric "
+        "alpha-stable distribution. The smaller it is, the stronger and rarer are the snaps.",
+        default=1.6,
+        low=1.2,
+        high=1.95,
+    )
     max_range: float = key(
         "Maximum length of a propagation path. Beyond it, a signal is lost (outcome `faded`), whatever its "
         "level; 0 m = only the level limits the range.",
