@@ -12,7 +12,16 @@ from typing import NamedTuple
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.tables import Table, integer, value
 
-__all__ = ["FRONT", "FRONT_INTERVAL_S", "FRONT_TABLES", "MAX_ELEMENTS", "NOISE_SEGMENT_S", "RADIATED_NOISE", "WAVEFORM", "FrontBatch"]
+__all__ = [
+    "FRONT",
+    "FRONT_INTERVAL_S",
+    "FRONT_TABLES",
+    "MAX_ELEMENTS",
+    "NOISE_SEGMENT_S",
+    "RADIATED_NOISE",
+    "WAVEFORM",
+    "FrontBatch",
+]
 
 MAX_ELEMENTS = 8  #: maximum number of elements of a hydrophone
 FRONT_INTERVAL_S = 0.02  #: interval between the fronts of a signal in s; with a longer time step, the time step

@@ -177,7 +177,10 @@ def test_rain_and_shrimp() -> None:
     assert ambient_noise(5e3, 0.5, 8.0, 100.0) == pytest.approx(both)
     assert shrimp_noise(1e3, 60.0) == pytest.approx(60.0 - 40.0 * np.log10(2.0)) and shrimp_noise(9e3, 60.0) == 60.0
     sea = SeaSettings(
-        key=12, noise=lambda f: ambient_noise(f, 0.5, 8.0, 50.0), shrimp=lambda f: shrimp_noise(f, 65.0), shrimp_alpha=1.6
+        key=12,
+        noise=lambda f: ambient_noise(f, 0.5, 8.0, 50.0),
+        shrimp=lambda f: shrimp_noise(f, 65.0),
+        shrimp_alpha=1.6,
     )
     settings = HydrophoneSettings(1, 48e3)
     for part, truth in ((sea._replace(shrimp=None), sea.noise), (sea._replace(noise=None), sea.shrimp)):
@@ -238,7 +241,11 @@ def test_errors_of_the_channels() -> None:
     z = (x * np.exp(-2j * np.pi * 5e3 * np.arange(1920) / 48e3)).mean(axis=1)
     assert 20.0 * np.log10(abs(z[1] / z[0])) == pytest.approx(3.0, abs=1e-3)
     assert np.angle(z[0] / z[1]) == pytest.approx(2.0 * np.pi * 5e3 * 2e-5, abs=1e-4)
-    (c,) = (HydrophoneArrayConfig(gain_deviation=1.0, delay_deviation=1e-5, element=(HydrophoneElement(position=(0.0,) * 3),) * 8),)
+    (c,) = (
+        HydrophoneArrayConfig(
+            gain_deviation=1.0, delay_deviation=1e-5, element=(HydrophoneElement(position=(0.0,) * 3),) * 8
+        ),
+    )
     one, other = settings_of(c, 0.004, 5), settings_of(c, 0.004, 6)
     assert len(set(one.gains)) == 8 and one == settings_of(c, 0.004, 5) and one != other
     assert 0.3 < np.std(one.gains) < 2.0 and 3e-6 < np.std(one.delays) < 2e-5

@@ -175,7 +175,9 @@ class HydrophoneEmulator(FrameEmulator):
             body, name = self.names_of(now, i, place)
             entity = f"{body.decode()}.{name.decode()}"
             synthesiser = Synthesiser(
-                settings_of(c, self.loaded.config.time.step, randomness.key(self.loaded.config.seed, entity, "channels")),
+                settings_of(
+                    c, self.loaded.config.time.step, randomness.key(self.loaded.config.seed, entity, "channels")
+                ),
                 sea_settings(self.loaded, c, key, noise),
             )
             if self.is_instant:
@@ -184,9 +186,7 @@ class HydrophoneEmulator(FrameEmulator):
                 synthesiser.add_waveforms(np.stack(list(self._waveforms.values())))
             for fronts in self._unplaced.pop(place, ()):
                 synthesiser.add_fronts(fronts)
-            known = HydrophoneReceiver(
-                (generation, key), synthesiser, describe(c, body, name, generation)
-            )
+            known = HydrophoneReceiver((generation, key), synthesiser, describe(c, body, name, generation))
             self._receivers[place] = known
         return known
 
@@ -218,7 +218,7 @@ def sea_settings(loaded: LoadedConfig, c: Declared, key: int, factor: float) -> 
     """Return the properties of the sea for a configured hydrophone; ``factor`` is its noise factor."""
     a = loaded.config.acoustics
     noise = noise_spectrum(loaded, c, factor)
-    made = SeaSettings(key, noise, absorption_spectrum(loaded))
+    made = SeaSettings(key, noise, absorption_spectrum(loaded), spreading=a.spreading or 20.0)
     if noise is None:
         return made
     if a.shrimp > 0.0:

@@ -95,7 +95,9 @@ class AmbientNoise:
         self._mixing: Floats | None = None
         if spacing is not None and self._channels > 1:
             parts = _triangle(spacing, f)
-            self._mixing = np.array([[_shortened(gain * p) if p.any() else np.zeros(SIZE) for p in row] for row in parts])
+            self._mixing = np.array(
+                [[_shortened(gain * p) if p.any() else np.zeros(SIZE) for p in row] for row in parts]
+            )
 
     def restart(self, key: int) -> None:
         """Use another key from now on."""

@@ -51,6 +51,7 @@ class SeaSettings(NamedTuple):
     shrimp: Spectrum | None = None
     shrimp_alpha: float = 2.0
     spacing: Floats | None = None
+    spreading: float = 20.0  #: factor k of the spreading loss k log10 s
 
 
 class SampleBlock(NamedTuple):

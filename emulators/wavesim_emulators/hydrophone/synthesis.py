@@ -49,10 +49,8 @@ class Synthesiser:
         if sea.noise is not None:
             self._noise[0] = AmbientNoise(sea.key, sea.noise, settings, spacing=sea.spacing)
         if sea.shrimp is not None:
-            self._noise[_SHRIMP] = AmbientNoise(
-                sea.key ^ _SHRIMP, sea.shrimp, settings, sea.shrimp_alpha, sea.spacing
-            )
-        self._fronts = FrontStore(settings.elements)
+            self._noise[_SHRIMP] = AmbientNoise(sea.key ^ _SHRIMP, sea.shrimp, settings, sea.shrimp_alpha, sea.spacing)
+        self._fronts = FrontStore(settings.elements, settings.delays, sea.spreading)
         self._rows: dict[int, Record] = {}
         self._waves: dict[int, Waveform] = {}
         self._radiated: RadiatedNoise | None = None
@@ -89,9 +87,6 @@ class Synthesiser:
         """Add records of the FRONT table. They must belong to this hydrophone, and the waveform of their signal must
         have been added before the block in which they arrive is made.
         """
-        if self.settings.delays:
-            records = records.copy()
-            records["times"][:, : self.settings.elements] += self.settings.delays
         self._fronts.add(records)
 
     def first_after(self, time: float) -> int:

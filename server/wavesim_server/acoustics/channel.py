@@ -17,7 +17,15 @@ from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.names import shorten
 from wavesim_sdk.tables import MAX_SIGNAL_S, RECEPTION, SENT, SignalKind
 from wavesim_server import array_tables
-from wavesim_server.acoustics import front_arrays, medium, medium_arrays, medium_setup, modems, noise_sources, sea_history
+from wavesim_server.acoustics import (
+    front_arrays,
+    medium,
+    medium_arrays,
+    medium_setup,
+    modems,
+    noise_sources,
+    sea_history,
+)
 from wavesim_server.acoustics.hydrophones import SENSOR as HYDROPHONE_SENSOR
 from wavesim_server.acoustics.hydrophones import Hydrophones
 from wavesim_server.acoustics.types import Records

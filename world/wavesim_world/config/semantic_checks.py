@@ -137,7 +137,9 @@ def _transducer(t: TransducerConfig, place: str) -> None:
 def _radiated_noise(noise: RadiatedNoise, body: BodyConfig, model: Model) -> None:
     """Check that the tones of a noise source have a level and a frequency, and that its propeller has a shaft."""
     if model.type == "aircraft":
-        fail_at(body.place, f"aircraft '{body.name}' cannot have <radiated-noise>: only sound in the water is simulated")
+        fail_at(
+            body.place, f"aircraft '{body.name}' cannot have <radiated-noise>: only sound in the water is simulated"
+        )
     if (noise.blades > 0) != (noise.blade_level > 0.0):
         fail_at(body.place, f"'{body.name}': <radiated-noise> needs both `blades` and `blade_level`, or neither")
     if (noise.machine > 0.0) != (noise.machine_level > 0.0):
