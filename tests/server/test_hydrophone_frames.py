@@ -139,6 +139,16 @@ def test_wave_files_are_read_by_scipy(tmp_path: Path, bits: int) -> None:
     assert about["full_scale_uPa"] == pytest.approx(2e8)
 
 
+def test_flac_files_contain_integer_samples_only(tmp_path: Path) -> None:
+    write_all(tmp_path / "a.flac", [block(n, 12) for n in (1, 3)])
+    assert (tmp_path / "a.flac").read_bytes()[:4] == b"fLaC"
+    assert json.loads((tmp_path / "a.flac.json").read_text())["gaps"] == [[COUNT, COUNT]]
+    with pytest.raises(RefusedFrame, match=r'has bits="0"; record \.wav or \.npz'):
+        write_all(tmp_path / "b.flac", [block(1, 0)])
+    with pytest.raises(RefusedFrame, match="whole sampling rate"):
+        write_all(tmp_path / "c.flac", [block(1, frequency=8000.5)])
+
+
 def test_a_wave_file_of_more_than_4_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a smaller limit: the sizes are then in the chunk that scipy reads."""
     monkeypatch.setattr(sound_files, "LARGEST", 5000)
