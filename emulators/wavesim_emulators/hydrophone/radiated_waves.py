@@ -140,7 +140,7 @@ class RadiatedNoise:
             return []
         turns = cycles + t * (rates[0] + 0.5 * (rates[1] - rates[0]) / NOISE_SEGMENT_S * t)
         sine, cosine = sin_cos(2.0 * math.pi * (turns - np.floor(turns)))
-        number, ends = np.arange(1, count + 1), np.array(rates)
+        number, ends = np.arange(1.0, count + 1.0), np.array(rates)
         size = math.sqrt(2.0) * float(power(10.0, 0.05 * level)) / number[:, np.newaxis]
         amplitudes = size * band_gain(self._settings, number[:, np.newaxis] * ends) * np.minimum(ends, 1.0)
         return [_Series(cosine, sine, 0.5 * number * (rates[0] + rates[1]), amplitudes)]
