@@ -144,6 +144,27 @@ def test_block_sizes_and_ticks_change_nothing() -> None:
     assert fine.pressure[0] == pytest.approx(whole.pressure[0], abs=1e-6 * whole.pressure.std())
 
 
+def test_a_body_that_leaves_falls_silent_and_a_snapshot_continues() -> None:
+    """The body leaves at 0.7 s: its second segment ends at 1 s, and no third one begins."""
+    lab = run('level="120 dB" blades="3" blade_level="130 dB"', CLOSING, 0.6)
+    before = lab.sim.snapshot()
+
+    def rest() -> Any:
+        lab.advance(0.1)
+        lab.sim.leave(0)
+        lab.advance(0.5)
+        return lab.sim.take_fronts()
+
+    lab.sim.take_fronts()
+    rest()
+    lab.sim.restore(before)
+    again = rest()
+    assert again.waveforms["emission"].tolist() == [0.0, 0.5]
+    assert again.fronts["emission"].max() == pytest.approx(1.0)
+    last = again.fronts[again.fronts["number"] == 25]
+    assert last["last"].tolist() == [1, 1]
+
+
 @pytest.mark.parametrize(
     ("noise", "message"),
     [

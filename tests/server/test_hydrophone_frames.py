@@ -166,7 +166,9 @@ def test_numpy_files_and_unfit_frames(tmp_path: Path) -> None:
         assert found["samples"] * found["uPa_per_unit"] == pytest.approx(
             np.hstack([block(n, 24).pressures for n in (5, 6)])
         )
-    with pytest.raises(RefusedFrame, match=r"unknown type of sound file '.mp3': the name must end in .wav or .flac or .npz"):
+    with pytest.raises(
+        RefusedFrame, match=r"unknown type of sound file '.mp3': the name must end in .wav or .flac or .npz"
+    ):
         SoundFile(tmp_path / "a.mp3")
     out = SoundFile(tmp_path / "b.wav")
     image = np.zeros((), RECORD)
@@ -209,7 +211,9 @@ def test_sound_from_a_log(config: Callable[..., LoadedConfig], tmp_path: Path) -
     _, data = scipy.io.wavfile.read(tmp_path / "a.wav")
     assert (data.T[:, COUNT : 2 * COUNT] == block(2).samples).all()
     assert recorder.record_log(log, "a", "ears", tmp_path / "b.npz", frames=1) == 1
-    with pytest.raises(WaveSimError, match=r"a log gives sound files, whose names end in .wav or .flac or .npz, not '.xtf'"):
+    with pytest.raises(
+        WaveSimError, match=r"a log gives sound files, whose names end in .wav or .flac or .npz, not '.xtf'"
+    ):
         recorder.record_log(log, "a", "ears", tmp_path / "a.xtf")
     with pytest.raises(WaveSimError, match=r"unknown type of recording '.mp3'"):
         recorder.record("nobody", "a", "ears", tmp_path / "a.mp3")
