@@ -56,10 +56,10 @@ def fill_stable(key: np.uint64, channel: int, first: int, alpha: float, out: Flo
 @functools.lru_cache(maxsize=8)
 def stable_rms(alpha: float) -> float:
     """Return the rms value of the numbers of :func:`fill_stable`, by integration over their two random variables."""
-    edges = power(10.0, np.linspace(-9.0, 0.0, 2001)) * (0.5 * math.pi)
+    edges = power(10.0, np.linspace(-9.0, 0.0, 501)) * (0.5 * math.pi)
     angle, width = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges) / (0.5 * math.pi)  # angle from pi/2
     v = 0.5 * math.pi - angle[:, np.newaxis]
-    w = -log((np.arange(400) + 0.5) / 400.0)
+    w = -log((np.arange(100) + 0.5) / 100.0)
     c, (s, _) = sin_cos(angle)[0][:, np.newaxis], sin_cos(alpha * v)
     d = sin_cos((alpha - 1.0) * v)[1]
     x = np.minimum(abs(s) * power(c, -1.0 / alpha) * power(w / d, (alpha - 1.0) / alpha), STABLE_LIMIT)

@@ -9,7 +9,7 @@ import numpy as np
 
 from wavesim_emulators.hydrophone import sample_kernels, tone_kernels
 from wavesim_emulators.hydrophone.converter import convert, volts_per_unit, volts_per_uPa
-from wavesim_emulators.hydrophone.noise import AmbientNoise
+from wavesim_emulators.hydrophone.noise import AmbientNoise, fill_stable
 from wavesim_emulators.hydrophone.radiated_waves import RadiatedNoise, RadiatedWave
 from wavesim_emulators.hydrophone.segments import FrontStore, PathSegments
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, PressureBlock, SampleBlock, SeaSettings
@@ -223,8 +223,8 @@ class Synthesiser:
 
 def load_kernels() -> None:
     """Compile or load all kernels of the synthesis."""
-    sea = SeaSettings(noise=lambda f: 0.0, shrimp=lambda f: 0.0, shrimp_alpha=1.6)
-    made = Synthesiser(HydrophoneSettings(), sea)
+    made = Synthesiser(HydrophoneSettings(), SeaSettings(noise=lambda f: 0.0))
+    fill_stable(np.uint64(1), 0, 0, 1.6, np.zeros(2))
     waves, fronts = np.zeros(2, WAVEFORM.dtype), np.zeros(4, FRONT.dtype)
     waves["signal"], waves["samples"] = (1, 2), (0, 1)
     waves["duration"], waves["frequency"] = 1e-3, 1e3
