@@ -52,7 +52,8 @@ def place_source(m: Medium, row: int, position: Floats, attitude: Floats, veloci
     """Set the place of a noise source at both ends of the tick to the current one, so that its path does not contain a
     jump. ``position`` is in W; ``attitude`` is q_WB; ``velocity`` is u v w p q r in B.
     """
-    source, both = m.noise_sources[row], m.noise_places[:, row]
+    source = m.noise_sources[row]
+    both: Any = m.noise_places[:, row]
     R, p = frames.rotation(attitude), np.array([source.x, source.y, source.z])
     both.x, both.y, both.z = position + matvec(R, p)
     both.vx, both.vy, both.vz = matvec(R, velocity[:3] + np.cross(velocity[3:], p))
