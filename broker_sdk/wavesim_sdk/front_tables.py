@@ -17,6 +17,8 @@ __all__ = [
     "FRONT_INTERVAL_S",
     "FRONT_TABLES",
     "MAX_ELEMENTS",
+    "NOISE_SEGMENT_S",
+    "RADIATED_NOISE",
     "SOUND",
     "SOUND_SLOTS",
     "WAVEFORM",
@@ -27,6 +29,9 @@ __all__ = [
 MAX_ELEMENTS = 8  #: maximum number of elements of a hydrophone
 SOUND_SLOTS = 256  #: maximum number of sounds that can be heard at a time
 FRONT_INTERVAL_S = 0.02  #: interval between the fronts of a signal in s; with a longer time step, the time step
+RADIATED_NOISE = 5  #: kind of a waveform that is a segment of the noise of a body
+#: duration in s of the segments into which the noise of a body is divided; they begin at multiples of it
+NOISE_SEGMENT_S = 0.5
 
 WAVEFORM = Table(
     "waveform",
@@ -34,9 +39,13 @@ WAVEFORM = Table(
     "engine",
     (
         integer("signal", "", "Number of the signal."),
-        integer("source", "", "Row of the transducer that emitted the signal."),
-        integer("kind", "", "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply, 4 sound."),
-        integer("code", "", "Code of the signal; 0 = none."),
+        integer("source", "", "Row of the body that emitted the signal."),
+        integer(
+            "kind",
+            "",
+            "Kind of the signal: 0 pulse, 1 data, 2 range request, 3 range reply, 4 sound, 5 radiated noise.",
+        ),
+        integer("code", "", "Code of the signal, 0 = none; for radiated noise, the key of the random numbers."),
         integer("modulation", "", "Number of the modem's modulation; 0 = none, -1 = the signal is a sound."),
         integer(
             "samples", "", "Number of the sound that the signal consists of; 0 = the nominal waveform of its kind."
@@ -45,8 +54,18 @@ WAVEFORM = Table(
         value("duration", "s", "Duration of the signal."),
         value("frequency", "Hz", "Carrier frequency."),
         value("band", "Hz", "Bandwidth of the signal."),
-        value("source_level", "dB re 1 uPa at 1 m", "Source level of the signal."),
+        value(
+            "source_level",
+            "dB re 1 uPa at 1 m",
+            "Source level of the signal; for radiated noise, the spectrum level at the carrier, at rest.",
+        ),
         value("absorption", "dB/m", "Absorption coefficient at the carrier frequency."),
+        value("cycles", "", "Phase of the blade rate at the start of the emission, in cycles."),
+        value("rate", "Hz", "Blade rate of the propeller at the start of the emission; 0 = no tones."),
+        value("rate_end", "Hz", "Blade rate at the end of the emission."),
+        value("blade_level", "dB re 1 uPa at 1 m", "Level of the tone at the blade rate, at rest."),
+        value("machine", "Hz", "Fundamental frequency of the machine; 0 = none."),
+        value("machine_level", "dB re 1 uPa at 1 m", "Level of the machine's fundamental, at rest."),
     ),
 )
 

@@ -233,7 +233,7 @@ def record(body: str, instrument: str, file: Path, server: str, frames: int, log
     """Write frames to a survey file or a sound file.
 
     FILE receives the frames from INSTRUMENT on BODY. The name of FILE must end in .xtf for a side-scan sonar, in .kmall
-    for a multibeam echosounder, and in .wav or .npz for a hydrophone. A JSON file beside a sound file contains its
+    for a multibeam echosounder, and in .wav, .flac or .npz for a hydrophone. A JSON file beside a sound file contains its
     sampling rate, its scale and the time of its first sample.
     """
     from wavesim_devices.sonar_formats import record as recorder

@@ -1,4 +1,4 @@
-"""Sound files of hydrophones: WAV, and NumPy arrays, each with a JSON file beside it that describes the recording.
+"""Sound files of hydrophones: WAV, FLAC, and NumPy arrays, each with a JSON file beside it that describes the recording.
 
 The blocks of a hydrophone carry the numbers of their samples. Samples that are missing between two blocks become
 silence in the file, so that times within the file stay right; the JSON file lists them.
@@ -14,10 +14,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from wavesim_devices import flac
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.imaging_frames import ImagingFrame
 
-SUFFIXES = (".wav", ".npz")
+SUFFIXES = (".wav", ".flac", ".npz")
 MAX_GAP_S = 60.0  #: longest gap in s that is filled with silence
 PCM, FLOAT = 1, 3  # formats in a WAV file
 LARGEST = 0xFFFFFFFF  #: maximum number of bytes of a WAV file, which is not an RF64 file
@@ -135,11 +136,11 @@ class SoundFile:
         self._clipped += int(frame.record["saturated"])
 
     def _scaled(self, frame: ImagingFrame) -> Any:
-        """Return the samples for the file. In a WAV file, full scale is the full scale of the converter: samples of 12
+        """Return the samples for the file. In a WAV or FLAC file, full scale is the full scale of the converter: samples of 12
         bits are shifted to 16 bits, and voltages are divided by the full scale.
         """
         bits, samples = int(frame.record["tvg"]), frame.samples
-        if self._path.suffix != ".wav":
+        if self._path.suffix == ".npz":
             return samples
         if bits == 0:
             return (samples / np.float32(frame.record["span"])).astype("<f4")
@@ -154,6 +155,9 @@ class SoundFile:
                     f"a WAV file needs a whole sampling rate in Hz, but this one is {frame.sampling_rate:.9g} Hz; record .npz"
                 )
             self._file = WaveFile(self._path, len(samples), frame.sampling_rate, 16 if bits == 12 else bits)
+        elif self._path.suffix == ".flac":
+            _check_flac(frame.sampling_rate, bits)
+            self._file = flac.FlacFile(self._path, len(samples), frame.sampling_rate, 16 if bits == 12 else bits)
         else:
             self._file = ArrayFile(self._path, self.description, samples[:, :0])
         return self._file
@@ -196,3 +200,11 @@ class SoundFile:
         self._file.close()
         about = json.dumps(self.description(), indent=2)
         self._path.with_name(self._path.name + ".json").write_text(about + "\n")
+
+
+def _check_flac(rate: float, bits: int) -> None:
+    """Raise RefusedFrame if a FLAC file cannot contain the samples."""
+    if bits == 0:
+        raise RefusedFrame('a FLAC file needs integer samples, but the hydrophone has bits="0"; record .wav or .npz')
+    if rate != round(rate):
+        raise RefusedFrame(f"a FLAC file needs a whole sampling rate in Hz, but this one is {rate:.9g} Hz; record .npz")

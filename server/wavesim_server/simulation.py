@@ -23,11 +23,12 @@ import numpy as np
 from wavesim_sdk import arguments, frames
 from wavesim_sdk.actuators import ACTUATOR_FAULTS, actuator_index, fault_amount, order_command
 from wavesim_sdk.algebra import vecmat
-from wavesim_sdk.arrays import Record
+from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.errors import ConfigError, InvalidArgument, UnknownName
 from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch
 from wavesim_sdk.tables import ACTUATOR_FAULT, GEOMETRY, IDENTITY, BodyType
 from wavesim_server import seabed, tick
+from wavesim_server.acoustics import noise_sources
 from wavesim_server.acoustics.channel import AcousticChannel, EmissionRequest
 from wavesim_server.argument_checks import MAX_COORDINATE, MAX_FORCE, checked_numbers, checked_ticks, checked_velocity
 from wavesim_server.contacts import Contacts
@@ -215,6 +216,9 @@ class Simulation:
         lever = transducer.position if transducer else (np.nan,) * 3
         self.geometry[row] = (shape_of(kind).size, kind.mass.value, lever)
         self._scratch.transducer_levers[row] = transducer.position if transducer else 0.0
+        if entry.body is not None and entry.body.radiated_noise is not None:
+            self.channel.add_noise_source(row, name, entry.body.radiated_noise, entry.vehicle_type, self.time_s)
+            self._place_noise_source(row)
         if transducer is not None and entry.acoustics is not None:
             self.channel.add(row, name, transducer, entry.acoustics, self.time_s)
             self._place_transducer(row)
@@ -282,13 +286,23 @@ class Simulation:
         tick.update_transducers(self.fleet.arrays, self._single_scratch, self.channel.table, self.tick)
         places = self.channel.medium.places
         places[(self.tick + 1) & 1, row] = places[self.tick & 1, row]
+        self._place_noise_source(row)
         self._place_hydrophones(row)
+
+    def _place_noise_source(self, row: int) -> None:
+        """Set the positions of the body's noise source in this tick and in the previous tick to the current one."""
+        if row in noise_sources.active_rows(self.channel.medium):
+            noise_sources.place_source(self.channel.medium, row, *self._motion(row))
+
+    def _motion(self, row: int) -> tuple[Floats, Floats, Floats]:
+        """Return the position, the attitude and the velocity of a body; the velocity is u v w p q r in B."""
+        b = self.fleet.body(row)
+        return b[B.PX : B.PX + 3], b[B.QW : B.QW + 4], b[B.NU : B.NU + 6]
 
     def _place_hydrophones(self, row: int) -> None:
         """Set the positions of the body's hydrophones in this tick and in the previous tick to the current ones."""
         if self.channel.hydrophones is not None:
-            b = self.fleet.body(row)
-            self.channel.hydrophones.place(row, b[B.PX : B.PX + 3], b[B.QW : B.QW + 4], b[B.NU : B.NU + 6])
+            self.channel.hydrophones.place(row, *self._motion(row))
 
     @property
     def rows(self) -> list[int]:

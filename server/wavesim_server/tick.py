@@ -71,10 +71,14 @@ unpack_tick_state = array_tables.make_unpacker(TickState)
 
 @device_function
 def update_transducers(f: BodyArrays, scratch: TickScratch, medium_table: Ints, tick: int) -> None:
-    """Update all transducers at the end of a tick: their positions and velocities in W, and their attitudes."""
+    """Update all transducers at the end of a tick: their positions and velocities in W, and their attitudes. Update the
+    noise sources of the bodies as well.
+    """
     m = medium_arrays.unpack_medium(medium_table)
     for k in range(scratch.counters[0]):
         row = scratch.order[k]
+        if m.noise_sources.shape[0] > 0 and m.noise_sources[row].active != 0:
+            _update_noise_source(f, m, row, tick)
         if m.nodes[row].active == 0:
             continue
         b, l = f.blocks[f.slots[row] // LANES], f.slots[row] % LANES
@@ -88,6 +92,16 @@ def update_transducers(f: BodyArrays, scratch: TickScratch, medium_table: Ints, 
             scratch.transducer_levers[row, 1],
             scratch.transducer_levers[row, 2],
         )
+
+
+@device_function
+def _update_noise_source(f: BodyArrays, m: medium_arrays.Medium, row: int, tick: int) -> None:
+    """Update the position, velocity and blade rate of a noise source at the end of a tick."""
+    b, l = f.blocks[f.slots[row] // LANES], f.slots[row] % LANES
+    source, place = m.noise_sources[row], m.noise_places[tick & 1, row]
+    place.x, place.y, place.z, place.vx, place.vy, place.vz = _point_motion(f, row, source.x, source.y, source.z)
+    if source.shaft >= 0:
+        source.rate = source.blades * abs(b[(B.ACTUATOR_STATE + source.shaft) * LANES + l])
 
 
 @always_inline

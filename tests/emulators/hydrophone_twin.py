@@ -145,11 +145,13 @@ class Emission:
                 for _ in range(8):
                     p, _ = self.mirrored(te, path)
                     te = t - np.sqrt(((r - p) ** 2).sum(axis=-1)) / C
-                # the level belongs to the reference point
+                leaves, _ = self.mirrored(te, path)
+                d = np.sqrt(((r - leaves) ** 2).sum(axis=-1))
+                # the absorption belongs to the reference point, the spreading loss to the element
                 reference, _ = self.receiver.element((0.0, 0.0, 0.0), t)
-                d = np.sqrt(((reference - self.mirrored(te, path)[0]) ** 2).sum(axis=-1))
+                far = np.sqrt(((reference - leaves) ** 2).sum(axis=-1))
                 turn = np.exp(1j * (math.pi * path.surface + path.phase))
-                row += 10.0 ** (self.received(d) / 20.0) * (turn * wave(te - self.start)).real
+                row += 10.0 ** (self.received(far) / 20.0) * far / d * (turn * wave(te - self.start)).real
         return out
 
 

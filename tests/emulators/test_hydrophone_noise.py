@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,10 +11,14 @@ import pytest
 from tests.emulators import hydrophone_twin as twin
 from tests.emulators.hydrophone_twin import C, Emission, Path, at_rest
 from wavesim_emulators.hydrophone.converter import convert
+from wavesim_emulators.hydrophone.emulator import settings_of
+from wavesim_emulators.hydrophone.noise import fill_stable, stable_rms
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, SeaSettings
 from wavesim_emulators.hydrophone.synthesis import Synthesiser
 from wavesim_sdk.arrays import Floats
-from wavesim_world.ocean.sound import ambient_noise
+from wavesim_world.config.acoustics import Acoustics
+from wavesim_world.config.hydrophone import HydrophoneArrayConfig, HydrophoneElement
+from wavesim_world.ocean.sound import ambient_noise, noise_in_band, rain_noise, shrimp_noise
 
 
 def wenz(f: float) -> float:
@@ -150,3 +155,98 @@ def test_bearing_of_a_pinger_by_a_textbook_method() -> None:
         error = np.angle(np.exp(1j * (np.arctan2(n[1], n[0]) - angle)))
         errors.append(abs(np.degrees(error)))
     assert np.median(errors) < 1.0
+
+
+def third_octave_errors(x: Floats, sampling: float, truth: Callable[[float], float], first: int, last: int) -> Floats:
+    """Return the mean power in third octaves, relative to a spectrum level, in dB."""
+    f, power = np.fft.rfftfreq(len(x), 1.0 / sampling), abs(np.fft.rfft(x)) ** 2 / len(x) / (0.5 * sampling)
+    found = []
+    for centre in 1000.0 * 2.0 ** (np.arange(first, last) / 3.0):
+        inside = (f >= centre * 2.0 ** (-1 / 6)) & (f < centre * 2.0 ** (1 / 6))
+        expected = np.mean([10.0 ** (0.1 * truth(y)) for y in np.linspace(*f[inside][[0, -1]], 50)])
+        found.append(10.0 * np.log10(power[inside].mean() / expected))
+    return np.array(found)
+
+
+def test_rain_and_shrimp() -> None:
+    """Rain adds to the Wenz noise as a power. Shrimp are impulsive; in both cases, the third-octave levels in the samples
+    are within 0.5 dB of the levels that the events of the medium use.
+    """
+    assert rain_noise(5e3, 10.0) == pytest.approx(57.8) and rain_noise(5e3, 100.0) == pytest.approx(73.2)
+    both = 10.0 * np.log10(10.0 ** (0.1 * ambient_noise(5e3, 0.5, 8.0)) + 10.0**7.32)
+    assert ambient_noise(5e3, 0.5, 8.0, 100.0) == pytest.approx(both)
+    assert shrimp_noise(1e3, 60.0) == pytest.approx(60.0 - 40.0 * np.log10(2.0)) and shrimp_noise(9e3, 60.0) == 60.0
+    sea = SeaSettings(
+        key=12,
+        noise=lambda f: ambient_noise(f, 0.5, 8.0, 50.0),
+        shrimp=lambda f: shrimp_noise(f, 65.0),
+        shrimp_alpha=1.6,
+    )
+    settings = HydrophoneSettings(1, 48e3)
+    for part, truth in ((sea._replace(shrimp=None), sea.noise), (sea._replace(noise=None), sea.shrimp)):
+        x = Synthesiser(settings, part).pressure(0, 480000).pressure[0]
+        assert truth is not None and abs(third_octave_errors(x, 48e3, truth, -3, 13)).max() < 0.5
+        impulsive = (x**4).mean() / (x**2).mean() ** 2
+        assert (impulsive > 20.0) if part.noise is None else (impulsive < 3.2)
+    both_x = Synthesiser(settings, sea).pressure(5, 3000).pressure
+    parts = [Synthesiser(settings, sea).pressure(5 + k, 500).pressure for k in range(0, 3000, 500)]
+    assert np.array_equal(np.concatenate(parts, axis=1), both_x)
+    a = Acoustics(noise_model="wenz", rain=50.0, shrimp=65.0)
+    in_band = 10.0 ** (0.1 * ambient_noise(20e3, 0.5, 8.0, 50.0)) + 10.0**6.5
+    assert noise_in_band(a, 8.0, 20e3, 4e3) == pytest.approx(10.0 * np.log10(4e3 * in_band))
+    assert noise_in_band(Acoustics(shrimp=65.0), 8.0, 20e3, 4e3) == pytest.approx(
+        10.0 * np.log10(1e6 + 4e3 * 10.0**6.5)
+    )
+
+
+def test_alpha_stable_numbers() -> None:
+    """Shares beyond 1, 3 and 10 scales, against the integral of the characteristic function; and the rms value."""
+    x = np.zeros(400_000)
+    fill_stable(np.uint64(5), 0, 0, 1.6, x)
+    u = np.linspace(1e-9, 12.0, 200_001)
+    for limit in (1.0, 3.0, 10.0):
+        inside = np.trapezoid(np.exp(-(u**1.6)) * np.sin(u * limit) / u, u) * 2.0 / np.pi
+        assert (abs(x) > limit).mean() == pytest.approx(1.0 - inside, abs=0.003)
+    assert abs(x).max() == 100.0 and np.sqrt((x**2).mean()) == pytest.approx(stable_rms(1.6), rel=0.05)
+
+
+def test_coherence_of_isotropic_noise() -> None:
+    """Four elements, 3 cm to 0.5 m apart: within 0.03 of sin(kd)/(kd), and the levels stay the same."""
+    places = np.array([0.0, 0.03, 0.1, 0.5])
+    delays = abs(places[:, np.newaxis] - places) / C
+    s = Synthesiser(HydrophoneSettings(4, 48e3), SeaSettings(key=9, noise=wenz, spacing=delays))
+    x = s.pressure(0, 960_000).pressure
+    window = np.hanning(2048)
+    parts = np.fft.rfft(np.lib.stride_tricks.sliding_window_view(x, 2048, axis=1)[:, ::1024] * window)
+    f = np.fft.rfftfreq(2048, 1.0 / 48e3)
+    power = (abs(parts) ** 2).mean(axis=1)
+    for i in range(4):
+        assert abs(third_octave_errors(x[i], 48e3, wenz, -6, 13)).max() < 0.5
+        for j in range(i):
+            measured = (parts[i] * parts[j].conj()).mean(axis=0) / np.sqrt(power[i] * power[j])
+            truth = np.sinc(2.0 * f * delays[i, j])
+            smooth = np.convolve(measured - truth, np.ones(48) / 48.0, "valid")[: len(f) * 3 // 4]
+            assert abs(smooth).max() < 0.03, (i, j)
+    again = Synthesiser(s.settings, s.sea)
+    assert np.array_equal(np.concatenate([again.pressure(100 * k, 100).pressure for k in range(9)], axis=1), x[:, :900])
+
+
+def test_errors_of_the_channels() -> None:
+    """A gain of 3 dB and a delay of 20 us, on one of two channels."""
+    e = Emission(at_rest(0, 0, 20), at_rest(150, 0, 20), [(0.0, 0.0, 0.0)] * 2, duration=0.1, frequency=5e3)
+    s = Synthesiser(HydrophoneSettings(2, 48e3, bits=0, gain=20.0, gains=(0.0, 3.0), delays=(0.0, 2e-5)), SeaSettings())
+    s.add_waveforms(e.waveform())
+    s.add_fronts(e.fronts())
+    x = s.block(5760, 1920).samples.astype(float)
+    z = (x * np.exp(-2j * np.pi * 5e3 * np.arange(1920) / 48e3)).mean(axis=1)
+    assert 20.0 * np.log10(abs(z[1] / z[0])) == pytest.approx(3.0, abs=1e-3)
+    assert np.angle(z[0] / z[1]) == pytest.approx(2.0 * np.pi * 5e3 * 2e-5, abs=1e-4)
+    (c,) = (
+        HydrophoneArrayConfig(
+            gain_deviation=1.0, delay_deviation=1e-5, element=(HydrophoneElement(position=(0.0,) * 3),) * 8
+        ),
+    )
+    one, other = settings_of(c, 0.004, 5), settings_of(c, 0.004, 6)
+    assert len(set(one.gains)) == 8 and one == settings_of(c, 0.004, 5) and one != other
+    assert 0.3 < np.std(one.gains) < 2.0 and 3e-6 < np.std(one.delays) < 2e-5
+    assert settings_of(HydrophoneArrayConfig(), 0.004).gains == ()

@@ -336,3 +336,17 @@ def test_a_path_that_misses_the_first_element_fades_at_the_others() -> None:
         ends = np.nanmax(rows["times"][:, k])
         t = times(s, s.first_after(0.25), 24000)
         assert p[k][(t > ends) & (t < ends + 0.005)].any() and not p[k][t > ends + 0.01].any()
+
+
+def test_an_element_that_is_closer_hears_more() -> None:
+    """Elements 2 m apart, with a source 5 m from the reference point: levels by the distance of each element."""
+    places = [(0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (-2.0, 0.0, 0.0)]
+    e = Emission(at_rest(5.0, 0, 10), at_rest(0, 0, 10), places, frequency=5e3)
+    for spreading in (20.0, 15.0):
+        s = Synthesiser(HydrophoneSettings(3, 48e3), SeaSettings(spreading=spreading))
+        s.add_waveforms(e.waveform())
+        s.add_fronts(e.fronts())
+        x = s.pressure(960, 2400).pressure
+        levels = 20.0 * np.log10(abs((x * np.exp(-2j * np.pi * 5e3 * np.arange(2400) / 48e3)).mean(axis=1)))
+        expected = -spreading * np.log10(np.array([5.0, 3.0, 7.0]) / 5.0)
+        assert levels - levels[0] == pytest.approx(expected, abs=1e-3)

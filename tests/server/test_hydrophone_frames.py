@@ -139,6 +139,16 @@ def test_wave_files_are_read_by_scipy(tmp_path: Path, bits: int) -> None:
     assert about["full_scale_uPa"] == pytest.approx(2e8)
 
 
+def test_flac_files_contain_integer_samples_only(tmp_path: Path) -> None:
+    write_all(tmp_path / "a.flac", [block(n, 12) for n in (1, 3)])
+    assert (tmp_path / "a.flac").read_bytes()[:4] == b"fLaC"
+    assert json.loads((tmp_path / "a.flac.json").read_text())["gaps"] == [[COUNT, COUNT]]
+    with pytest.raises(RefusedFrame, match=r'has bits="0"; record \.wav or \.npz'):
+        write_all(tmp_path / "b.flac", [block(1, 0)])
+    with pytest.raises(RefusedFrame, match="whole sampling rate"):
+        write_all(tmp_path / "c.flac", [block(1, frequency=8000.5)])
+
+
 def test_a_wave_file_of_more_than_4_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a smaller limit: the sizes are then in the chunk that scipy reads."""
     monkeypatch.setattr(sound_files, "LARGEST", 5000)
@@ -156,7 +166,9 @@ def test_numpy_files_and_unfit_frames(tmp_path: Path) -> None:
         assert found["samples"] * found["uPa_per_unit"] == pytest.approx(
             np.hstack([block(n, 24).pressures for n in (5, 6)])
         )
-    with pytest.raises(RefusedFrame, match=r"unknown type of sound file '.mp3': the name must end in .wav or .npz"):
+    with pytest.raises(
+        RefusedFrame, match=r"unknown type of sound file '.mp3': the name must end in .wav or .flac or .npz"
+    ):
         SoundFile(tmp_path / "a.mp3")
     out = SoundFile(tmp_path / "b.wav")
     image = np.zeros((), RECORD)
@@ -199,7 +211,9 @@ def test_sound_from_a_log(config: Callable[..., LoadedConfig], tmp_path: Path) -
     _, data = scipy.io.wavfile.read(tmp_path / "a.wav")
     assert (data.T[:, COUNT : 2 * COUNT] == block(2).samples).all()
     assert recorder.record_log(log, "a", "ears", tmp_path / "b.npz", frames=1) == 1
-    with pytest.raises(WaveSimError, match=r"a log gives sound files, whose names end in .wav or .npz, not '.xtf'"):
+    with pytest.raises(
+        WaveSimError, match=r"a log gives sound files, whose names end in .wav or .flac or .npz, not '.xtf'"
+    ):
         recorder.record_log(log, "a", "ears", tmp_path / "a.xtf")
     with pytest.raises(WaveSimError, match=r"unknown type of recording '.mp3'"):
         recorder.record("nobody", "a", "ears", tmp_path / "a.mp3")

@@ -21,13 +21,14 @@ from wavesim_emulators.hydrophone.replay import ReplayChannel
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, SampleBlock, SeaSettings, Spectrum
 from wavesim_emulators.hydrophone.synthesis import Synthesiser, can_be_heard, load_kernels
 from wavesim_emulators.sonar.frame_emulator import FrameEmulator, euler_of
+from wavesim_kernels import randomness
 from wavesim_sdk import imaging_frames as frames
 from wavesim_sdk.arrays import Array, Record
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.elementary import log10
 from wavesim_sdk.errors import AttachError
 from wavesim_sdk.front_rings import WAVEFORMS, FrontReader
-from wavesim_sdk.front_tables import FRONT_INTERVAL_S, FrontBatch, StoredSound
+from wavesim_sdk.front_tables import FRONT_INTERVAL_S, RADIATED_NOISE, FrontBatch, StoredSound
 from wavesim_sdk.tables import SensorFault
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config import replay_checks as replays
@@ -117,7 +118,7 @@ class HydrophoneEmulator(FrameEmulator):
         for record in batch.waveforms:
             self._waveforms[int(record["signal"])] = record
             source = bytes(view.identity["name"][int(record["source"])]).decode()
-            if source in self._replaying:
+            if source in self._replaying and record["kind"] != RADIATED_NOISE:
                 self._sources[int(record["signal"])] = source
         while len(self._waveforms) > WAVEFORMS:
             self._sources.pop(self._waveforms.popitem(last=False)[0], None)
@@ -203,13 +204,16 @@ class HydrophoneEmulator(FrameEmulator):
         else:
             c = now.parameters
             noise = float(now.noise.scale[i])
+            body, name = self.names_of(now, i, place)
+            entity = f"{body.decode()}.{name.decode()}"
             synthesiser = Synthesiser(
-                settings_of(c, self.loaded.config.time.step),
-                SeaSettings(key, noise_spectrum(self.loaded, c, noise), absorption_spectrum(self.loaded)),
+                settings_of(
+                    c, self.loaded.config.time.step, randomness.key(self.loaded.config.seed, entity, "channels")
+                ),
+                sea_settings(self.loaded, c, key, noise),
             )
             if self.is_instant:
                 synthesiser.overlap = 1.01 * c.block_samples / c.sampling  # with the drift of the clock
-            body, name = self.names_of(now, i, place)
             known = self._receivers[place] = HydrophoneReceiver(
                 (generation, key),
                 synthesiser,
@@ -238,8 +242,12 @@ def replay_channels(loaded: LoadedConfig) -> dict[tuple[str, str], dict[str, Rep
     return found
 
 
-def settings_of(c: Declared, step: float) -> HydrophoneSettings:
-    """Return the settings of a configured hydrophone for the synthesis; ``step`` is the time step in s."""
+def settings_of(c: Declared, step: float, key: int = 0) -> HydrophoneSettings:
+    """Return the settings of a configured hydrophone for the synthesis; ``step`` is the time step in s, and ``key`` the
+    key of the random errors of its channels.
+    """
+    channels = np.arange(len(c.element_positions))
+    errors = [np.clip(randomness.normal(np.array(key, np.uint64), channels, k), -4.0, 4.0) for k in (0, 1)]
     return HydrophoneSettings(
         elements=len(c.element_positions),
         sampling=c.sampling,
@@ -251,8 +259,27 @@ def settings_of(c: Declared, step: float) -> HydrophoneSettings:
         full_scale=c.full_scale,
         clock_offset=c.clock_offset,
         clock_drift=c.clock_drift,
+        gains=tuple((c.gain_deviation * errors[0]).tolist()) if c.gain_deviation else (),
+        delays=tuple((c.delay_deviation * errors[1]).tolist()) if c.delay_deviation else (),
         interval=max(step, FRONT_INTERVAL_S),
     )
+
+
+def sea_settings(loaded: LoadedConfig, c: Declared, key: int, factor: float) -> SeaSettings:
+    """Return the properties of the sea for a configured hydrophone; ``factor`` is its noise factor."""
+    a = loaded.config.acoustics
+    noise = noise_spectrum(loaded, c, factor)
+    made = SeaSettings(key, noise, absorption_spectrum(loaded), spreading=a.spreading or 20.0)
+    if noise is None:
+        return made
+    if a.shrimp > 0.0:
+        level = a.shrimp + 20.0 * float(log10(factor))
+        made = made._replace(shrimp=lambda f: sound.shrimp_noise(f, level), shrimp_alpha=a.shrimp_alpha)
+    if c.coherent:
+        p = np.array(c.element_positions)
+        d = p[:, np.newaxis] - p
+        made = made._replace(spacing=np.sqrt((d * d).sum(axis=-1)) / a.sound_speed)
+    return made
 
 
 def noise_spectrum(loaded: LoadedConfig, c: Declared, factor: float) -> Spectrum | None:
@@ -269,7 +296,7 @@ def noise_spectrum(loaded: LoadedConfig, c: Declared, factor: float) -> Spectrum
         white = a.ambient_noise - 10.0 * float(log10(c.band[1] - c.low)) + more
         return lambda frequency: white
     wind = loaded.config.world.wind.mean
-    return lambda frequency: sound.ambient_noise(frequency, a.shipping, wind) + more
+    return lambda frequency: sound.ambient_noise(frequency, a.shipping, wind, a.rain) + more
 
 
 def absorption_spectrum(loaded: LoadedConfig) -> Spectrum | None:

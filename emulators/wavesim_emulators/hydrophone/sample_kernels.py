@@ -16,6 +16,7 @@ from wavesim_emulators.hydrophone.tone_kernels import (
     START,
     fade_factor,
     hermite,
+    nearness,
 )
 from wavesim_kernels import compiled_elementary as _compiled  # noqa: F401  # registers the functions with Numba
 from wavesim_kernels.compiler import device_function, kernel
@@ -48,7 +49,7 @@ def add_samples(
 ) -> None:
     """Add a segment of a sampled waveform to the pressure (elements, samples) in uPa.
 
-    ``segment`` contains the values of the segment, its times (elements, 4), its fades, and whether its weight is
+    ``segment`` contains the values of the segment, its times (elements, 6), its fades, and whether its weight is
     constant, rises or falls. ``wave`` contains the waveform and its Hilbert transform, each with ``TAPS`` zeros at both
     ends, and its sampling rate in Hz.
     """
@@ -76,6 +77,7 @@ def add_samples(
             r = np.float32(z - q)
             i += TAPS // 2 + 1
             a = values[AMPLITUDE] + u * (values[AMPLITUDE_END] - values[AMPLITUDE])
+            a *= nearness(times, u)
             if fades:
                 a *= fade_factor(fades, u * h, h)
             if ramp == RISING:

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.hydrophone.tone_kernels import END, FADE, FADE_IN, FADE_OUT, RATE, RATE_END, START
+from wavesim_emulators.hydrophone.tone_kernels import (
+    END,
+    FADE,
+    FADE_IN,
+    FADE_OUT,
+    NEAR,
+    NEAR_END,
+    RATE,
+    RATE_END,
+    START,
+)
 from wavesim_sdk.arrays import Floats, Ints, Mask, Record
 from wavesim_sdk.elementary import power
 from wavesim_sdk.front_tables import FRONT
@@ -34,10 +45,13 @@ class PathSegments(NamedTuple):
 
 
 class FrontStore:
-    """The fronts that arrived at a hydrophone and are still needed."""
+    """The fronts that arrived at a hydrophone and are still needed.
 
-    def __init__(self, elements: int) -> None:
-        self._elements = elements
+    ``delays`` contains the delay of each channel in s. ``spreading`` is the factor k of the spreading loss k log10 s.
+    """
+
+    def __init__(self, elements: int, delays: Sequence[float] = (), spreading: float = 20.0) -> None:
+        self._elements, self._delays, self._exponent = elements, delays, spreading / 20.0
         self._fronts: Record = np.zeros(0, FRONT.dtype)
         self._new: list[Record] = []
 
@@ -103,14 +117,34 @@ class FrontStore:
         return int(f["path"][np.argmin(f["arrival"])])
 
     def _times(self, after: Mask) -> Floats:
-        """Return arrival times and rates at both ends of the segment that begins at each front (fronts, elements, 4)."""
+        """Return arrival times, rates and amplitudes at both ends of the segment that begins at each front (fronts,
+        elements, 6).
+        """
         f, n = self._fronts, self._elements
-        times = np.zeros((len(f), n, 4))
-        times[:, :, START], times[:, :, RATE] = f["times"][:, :n], f["rates"][:, :n]
+        times, near = np.zeros((len(f), n, 6)), self._nearness()
+        arrivals = f["times"][:, :n] + np.array(self._delays) if self._delays else f["times"][:, :n]
+        times[:, :, START], times[:, :, RATE] = arrivals, f["rates"][:, :n]
         times[:, :, END], times[:, :, RATE_END] = times[:, :, START] + FADE, times[:, :, RATE]
+        times[:, :, NEAR] = times[:, :, NEAR_END] = near
         k = np.nonzero(after)[0]
-        times[k, :, END], times[k, :, RATE_END] = f["times"][k + 1, :n], f["rates"][k + 1, :n]
+        times[k, :, END], times[k, :, RATE_END] = arrivals[k + 1], f["rates"][k + 1, :n]
+        times[k, :, NEAR_END] = near[k + 1]
         return times
+
+    def _nearness(self) -> Floats:
+        """Return the amplitude at each element, relative to that at the reference point (fronts, elements).
+
+        The level of a front belongs to the reference point. The lengths of the paths to the elements are in proportion
+        to the travel times. As in the medium, the spreading loss begins at 1 m.
+        """
+        f = self._fronts
+        length = f["length"][:, np.newaxis]
+        travel = (f["times"][:, : self._elements] - f["emission"][:, np.newaxis]) / np.maximum(
+            f["arrival"] - f["emission"], 1e-9
+        )[:, np.newaxis]
+        with np.errstate(invalid="ignore"):
+            ratio = np.maximum(length, 1.0) / np.maximum(length * travel, 1.0)
+        return np.asarray(ratio if self._exponent == 1.0 else power(ratio, self._exponent))
 
     def forget(self, time: float) -> None:
         """Remove the fronts that no sample at or after a simulation time in s needs."""

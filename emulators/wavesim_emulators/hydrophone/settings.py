@@ -28,6 +28,8 @@ class HydrophoneSettings(NamedTuple):
     full_scale: float = 1.0  #: voltage in V at which a sample is clipped
     clock_offset: float = 0.0  #: s
     clock_drift: float = 0.0  #: s/s
+    gains: tuple[float, ...] = ()  #: additional gain of each channel in dB; empty = none
+    delays: tuple[float, ...] = ()  #: delay of each channel in s; empty = none
     interval: float = FRONT_INTERVAL_S  #: interval between fronts in s: the time step, but at least FRONT_INTERVAL_S
 
 
@@ -37,11 +39,19 @@ class SeaSettings(NamedTuple):
     ``noise`` returns the spectrum level of the ambient noise in dB re 1 uPa^2/Hz, and ``absorption`` the absorption in
     dB/m. None means no ambient noise, or the same absorption at all frequencies. ``key`` is the random-stream key of the
     hydrophone.
+
+    ``shrimp`` returns the spectrum level of the noise of snapping shrimp, which is symmetric alpha-stable with the
+    exponent ``shrimp_alpha``; None means no shrimp. ``spacing`` contains the time in s that sound takes from each
+    element to each other (elements, elements), for noise that is coherent between them; None means independent noise.
     """
 
     key: int = 0
     noise: Spectrum | None = None
     absorption: Spectrum | None = None
+    shrimp: Spectrum | None = None
+    shrimp_alpha: float = 2.0
+    spacing: Floats | None = None
+    spreading: float = 20.0  #: factor k of the spreading loss k log10 s
 
 
 class SampleBlock(NamedTuple):

@@ -10,7 +10,8 @@ import numpy as np
 from wavesim_emulators.hydrophone import replay as replays
 from wavesim_emulators.hydrophone import sample_kernels, tone_kernels
 from wavesim_emulators.hydrophone.converter import convert, volts_per_unit, volts_per_uPa
-from wavesim_emulators.hydrophone.noise import AmbientNoise
+from wavesim_emulators.hydrophone.noise import AmbientNoise, fill_stable
+from wavesim_emulators.hydrophone.radiated_waves import RadiatedNoise, RadiatedWave
 from wavesim_emulators.hydrophone.replay import ReplayChannel, ReplayedWave, extended
 from wavesim_emulators.hydrophone.segments import FrontStore, PathSegments
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, PressureBlock, SampleBlock, SeaSettings
@@ -23,9 +24,11 @@ from wavesim_emulators.hydrophone.waveforms import (
 )
 from wavesim_sdk.arrays import Array, Floats, Record
 from wavesim_sdk.elementary import power
-from wavesim_sdk.front_tables import FRONT, WAVEFORM
+from wavesim_sdk.front_tables import FRONT, RADIATED_NOISE, WAVEFORM
 from wavesim_sdk.sounds import checked_sound
 
+Waveform = ToneWave | SampledWave | RadiatedWave | ReplayedWave
+_SHRIMP = 0x5368726D  # distinguishes the random numbers of the shrimp from those of the other noise
 _MAX_TRAVEL_S = 120.0  # after this time, no front of a signal arrives any more
 _ELEMENT_MARGIN_S = 0.008  # sound crosses the 5 m from the reference point to an element in less time
 
@@ -46,13 +49,18 @@ class Synthesiser:
         self.replayed = 0  #: number of signals in the newest block that took their shape from a measured channel
         self.refused = 0  #: number of signals in the newest block that their measured channel cannot carry
         self._clock = np.array([settings.sampling, settings.clock_offset, settings.clock_drift])
-        self._noise = None if sea.noise is None else AmbientNoise(sea.key, sea.noise, settings)
-        self._fronts = FrontStore(settings.elements)
+        self._noise: dict[int, AmbientNoise] = {}  # by the number that distinguishes their random numbers
+        if sea.noise is not None:
+            self._noise[0] = AmbientNoise(sea.key, sea.noise, settings, spacing=sea.spacing)
+        if sea.shrimp is not None:
+            self._noise[_SHRIMP] = AmbientNoise(sea.key ^ _SHRIMP, sea.shrimp, settings, sea.shrimp_alpha, sea.spacing)
+        self._fronts = FrontStore(settings.elements, settings.delays, sea.spreading)
         self._rows: dict[int, Record] = {}
-        self._waves: dict[int, ToneWave | SampledWave | ReplayedWave] = {}
+        self._waves: dict[int, Waveform] = {}
         self._replays: dict[int, ReplayChannel] = {}  # by signal
         self._refused: set[int] = set()
         self._first_paths: dict[int, int] = {}  # path on which a replayed signal arrives first
+        self._radiated: RadiatedNoise | None = None
         self._samples: dict[int, tuple[Array, float]] = {}
         self._table: Array | None = None
 
@@ -66,8 +74,8 @@ class Synthesiser:
     def restart_noise(self, key: int) -> None:
         """Use the ambient noise of another random-stream key from now on."""
         self.sea = self.sea._replace(key=key)
-        if self._noise is not None:
-            self._noise.restart(key)
+        for number, noise in self._noise.items():
+            noise.restart(key ^ number)
         for signal in self._replays:  # the part of the measured channel is drawn with the key
             self._waves.pop(signal, None)
 
@@ -125,10 +133,10 @@ class Synthesiser:
         self._add_tones(found, waves, first, out)
         self._add_samples(found, waves, first, out)
         self._add_replayed(found, waves, first, out)
-        if self._noise is not None:
-            self._noise.add(first, out, noise)
+        for source in self._noise.values():
+            source.add(first, out, noise)
         self._fronts.forget(end - self.overlap)
-        self._forget_waves(end)
+        self._forget_waves(end, set(found.signals.tolist()))
         return PressureBlock(first, start, out)
 
     def block(self, first: int, count: int, noise: float = 1.0) -> SampleBlock:
@@ -136,13 +144,16 @@ class Synthesiser:
         ambient noise.
         """
         made = self.pressure(first, count, noise)
-        samples, clipped = convert(made.pressure, self.settings)
+        pressure = made.pressure
+        if self.settings.gains:
+            pressure = pressure * power(10.0, 0.05 * np.array(self.settings.gains))[:, np.newaxis]
+        samples, clipped = convert(pressure, self.settings)
         volts = volts_per_unit(self.settings)
         return SampleBlock(first, made.time, samples, clipped, volts, volts / volts_per_uPa(self.settings))
 
     # -- waveforms ------------------------------------------------------------------------------
 
-    def _wave(self, signal: int) -> ToneWave | SampledWave | ReplayedWave | None:
+    def _wave(self, signal: int) -> Waveform | None:
         """Return the waveform of a signal, or None if it is unknown."""
         made = self._waves.get(signal)
         row = self._rows.get(signal)
@@ -155,7 +166,11 @@ class Synthesiser:
             return None
         channel = self._replays.get(signal)
         absorption = None if channel is not None else self.sea.absorption  # it is in the impulse response
-        if number:
+        if row["kind"] == RADIATED_NOISE:
+            if self._radiated is None:
+                self._radiated = RadiatedNoise(self.settings, self.sea.absorption)
+            made = self._radiated.wave(row)
+        elif number:
             made = sampled_wave(*self._samples[number], row, self.settings, absorption)
         else:
             made = nominal_wave(row, self.settings, absorption)
@@ -164,15 +179,20 @@ class Synthesiser:
         self._waves[signal] = made
         return made
 
-    def _forget_waves(self, time: float) -> None:
+    def _forget_waves(self, time: float, used: set[int]) -> None:
+        """Forget the signals that are over at a time in s, and the segments of noise that the last block did not use;
+        these are long, and can be made again.
+        """
+        for signal in [n for n, wave in self._waves.items() if isinstance(wave, RadiatedWave) and n not in used]:
+            del self._waves[signal]
         over = [signal for signal, row in self._rows.items() if not can_be_heard(row, time)]
         for signal in over:
             for known in (self._rows, self._waves, self._replays, self._first_paths):
                 known.pop(signal, None)
             self._refused.discard(signal)
         if over and self._samples:
-            used = {int(row["samples"]) for row in self._rows.values()}
-            self._samples = {number: known for number, known in self._samples.items() if number in used}
+            played = {int(row["samples"]) for row in self._rows.values()}
+            self._samples = {number: known for number, known in self._samples.items() if number in played}
 
     # -- signals --------------------------------------------------------------------------------
 
@@ -215,7 +235,7 @@ class Synthesiser:
         )
 
     def _add_samples(self, found: PathSegments, waves: list[Any], first: int, out: Floats) -> None:
-        chosen = [k for k, wave in enumerate(waves) if isinstance(wave, SampledWave)]
+        chosen = [k for k, wave in enumerate(waves) if isinstance(wave, (SampledWave, RadiatedWave))]
         if not chosen:
             return
         if self._table is None:
@@ -280,6 +300,7 @@ def can_be_heard(wave: Record, time: float) -> bool:
 def load_kernels() -> None:
     """Compile or load all kernels of the synthesis."""
     made = Synthesiser(HydrophoneSettings(), SeaSettings(noise=lambda f: 0.0))
+    fill_stable(np.uint64(1), 0, 0, 1.6, np.zeros(2))
     waves, fronts = np.zeros(2, WAVEFORM.dtype), np.zeros(4, FRONT.dtype)
     waves["signal"], waves["samples"] = (1, 2), (0, 1)
     waves["duration"], waves["frequency"] = 1e-3, 1e3

@@ -25,7 +25,7 @@ _TURN = 2.0 * math.pi
 # columns of a segment
 EMITTED, EMITTED_END, AMPLITUDE, AMPLITUDE_END, PHASE, PHASE_CHANGE, LENGTH, LENGTH_END = range(8)
 # columns of the times of a segment at an element
-START, END, RATE, RATE_END = range(4)
+START, END, RATE, RATE_END, NEAR, NEAR_END = range(6)
 # columns of a piece of a waveform
 FREQUENCY, SWEEP, CYCLES, ABSORPTION, ABSORPTION_END, WEIGHT, WEIGHT_END = range(7)
 FADE_IN, FADE_OUT = 1, 2  #: bits of the fades of a segment
@@ -35,8 +35,8 @@ class Segments(NamedTuple):
     """Parts of signals between two consecutive fronts of a path.
 
     ``values`` (segments, 8): emission times since the start of the signal, amplitudes in uPa, the phase at the start and
-    its change in rad, and the lengths of the path in m. ``times`` (segments, elements, 4): arrival times at each element
-    in s, and the rates there. ``waves`` and ``fades`` (segments) contain the row of the waveform and FADE_IN, FADE_OUT.
+    its change in rad, and the lengths of the path in m. ``times`` (segments, elements, 6): arrival times at each element
+    in s, the rates there, and the factors of the amplitude due to the distance of the element. ``waves`` and ``fades`` (segments) contain the row of the waveform and FADE_IN, FADE_OUT.
     """
 
     values: Floats
@@ -69,6 +69,12 @@ def hermite(values: Floats, times: Floats) -> tuple[float, float, float, float]:
     h = times[END] - times[START]
     rise, a, b = values[EMITTED_END] - values[EMITTED], h * times[RATE], h * times[RATE_END]
     return values[EMITTED], a, 3.0 * rise - 2.0 * a - b, a + b - 2.0 * rise
+
+
+@device_function
+def nearness(times: Floats, u: float) -> float:
+    """Return the factor of the amplitude due to the distance of an element, at a share ``u`` of a segment."""
+    return float(times[NEAR] + u * (times[NEAR_END] - times[NEAR]))
 
 
 @device_function
@@ -183,6 +189,8 @@ def add_tones(segments: Segments, tones: Tones, clock: Floats, first: int, out: 
                 x0, x1 = (local[0] - p * part) / part, (after - p * part) / part
                 a0 = values[AMPLITUDE] + u * (values[AMPLITUDE_END] - values[AMPLITUDE])
                 a1 = values[AMPLITUDE] + share * (values[AMPLITUDE_END] - values[AMPLITUDE])
+                a0 *= nearness(times, u)
+                a1 *= nearness(times, share)
                 a0 *= _weight(piece, x0, values[LENGTH] + u * (values[LENGTH_END] - values[LENGTH]))
                 a1 *= _weight(piece, x1, values[LENGTH] + share * (values[LENGTH_END] - values[LENGTH]))
                 slope = (a1 - a0) / m

@@ -77,7 +77,7 @@ def nominal_wave(wave: Record, settings: HydrophoneSettings, absorption: Spectru
             starts,
             (ends - starts) / part,
             cycles,
-            *(_more_absorption(absorption, carrier, f) for f in (starts, ends)),
+            *(more_absorption(absorption, carrier, f) for f in (starts, ends)),
             *(band_gain(settings, f) for f in (starts, ends)),
         ],
         axis=-1,
@@ -90,7 +90,7 @@ def _tone_numbers(wave: Record, count: int) -> Floats:
     return np.asarray(np.floor(TONES * randomness.uniform(key, np.arange(max(count, 1)))))
 
 
-def _more_absorption(absorption: Spectrum | None, carrier: float, f: Floats) -> Floats:
+def more_absorption(absorption: Spectrum | None, carrier: float, f: Floats) -> Floats:
     """Return the absorption at frequencies in Hz minus the absorption at the carrier, dB/m."""
     if absorption is None:
         return np.zeros(len(f))

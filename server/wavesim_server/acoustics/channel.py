@@ -12,6 +12,7 @@ import numpy as np
 
 from wavesim_kernels import randomness
 from wavesim_kernels.occupied_band import occupied_band
+from wavesim_kernels.radiated_noise import REFERENCE_HZ
 from wavesim_sdk import units
 from wavesim_sdk.arrays import Floats, Record
 from wavesim_sdk.errors import InvalidArgument
@@ -26,6 +27,7 @@ from wavesim_server.acoustics import (
     medium_arrays,
     medium_setup,
     modems,
+    noise_sources,
     packet_losses,
     sea_history,
 )
@@ -33,9 +35,10 @@ from wavesim_server.acoustics.hydrophones import SENSOR as HYDROPHONE_SENSOR
 from wavesim_server.acoustics.hydrophones import Hydrophones
 from wavesim_server.acoustics.sound_store import SoundStore
 from wavesim_server.acoustics.types import Records
+from wavesim_server.dynamics.fleet import VehicleType
 from wavesim_server.row_pool import RowPool, grown_to
 from wavesim_world.config import LoadedConfig, TransducerConfig
-from wavesim_world.config.acoustics import BeamPattern, Modem, Pinger
+from wavesim_world.config.acoustics import BeamPattern, Modem, Pinger, RadiatedNoise
 from wavesim_world.ocean.water import Water
 from wavesim_world.pinger_sounds import PingerSound, pinger_sounds
 
@@ -220,8 +223,21 @@ class AcousticChannel:
             while not medium.plan_waking(self.table, row, now):
                 self.grow()
 
+    def add_noise_source(self, row: int, name: str, noise: RadiatedNoise, kind: VehicleType, time: float) -> None:
+        """Let a body radiate noise."""
+        key = randomness.key(self.seed, name, "radiated noise")
+        noise_sources.add_source(self.medium, row, noise, kind, key, time)
+        self._set_noise_conditions(row)
+
+    def _set_noise_conditions(self, row: int) -> None:
+        conditions = self.carrier_conditions(REFERENCE_HZ, noise_sources.BAND_HZ)
+        noise_sources.set_conditions(self.medium, row, *conditions)
+
     def remove(self, row: int) -> None:
-        """Remove a transducer and its scheduled emissions. Its signals in transit continue to travel."""
+        """Remove a transducer and its scheduled emissions, and end the noise of the body. Its signals in transit
+        continue to travel.
+        """
+        noise_sources.remove_source(self.medium, row)
         node = self.nodes.pop(row, None)
         if node is None:
             return
@@ -314,6 +330,8 @@ class AcousticChannel:
         self._carriers.clear()
         for row, node in self.nodes.items():
             self._set_carrier_conditions(row, node.transducer)
+        for row in noise_sources.active_rows(self.medium):
+            self._set_noise_conditions(row)
         for e in medium_setup.planned_emissions(self.medium):
             emission = self.medium.emissions[e]
             emission.absorption, emission.noise = self.carrier_conditions(

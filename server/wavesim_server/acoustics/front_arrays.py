@@ -66,7 +66,7 @@ ELEMENT_PLACE = Table(
 
 EMITTING = Table(
     "emitting",
-    "A signal that is being emitted. Its source may leave before the emission ends.",
+    "A signal, or a segment of a body's noise, that is being emitted. Its source may leave before the emission ends.",
     "medium",
     (
         integer("number", "", "Number of the next front."),
@@ -80,6 +80,7 @@ EMITTING = Table(
         value("vx", "m/s", "Velocity of the source at that time, W."),
         value("vy", "m/s", ""),
         value("vz", "m/s", ""),
+        value("slope", "dB s/m", "Increase in the source level with the speed of the source."),
     ),
 )
 

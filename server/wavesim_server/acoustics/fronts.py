@@ -9,6 +9,9 @@ The motion of the ends enters a rate only through the directions at both ends: f
 for a ray because its travel time is stationary (Fermat's principle). With the direction n and the sound speed c at each
 end, ``d te/d tr = (1 - v_receiver.n/c) / (1 - v_source.n/c)``.
 
+The noise that a body radiates is a series of segments of 0.5 s without a gap. Each segment is treated like a signal: the
+last front of a segment is the first one of the next segment. Levels of its fronts depend on the speed of the body.
+
 The medium of the transducers does not change: the kernel reads the signals that this medium has sent, and follows the
 fronts in the medium of the hydrophones (see :mod:`front_arrays`). In the arguments, ``sender`` is the medium of the
 transducers, ``m`` the medium of the hydrophones, and ``f`` their additional arrays.
@@ -20,7 +23,7 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
-from wavesim_sdk.front_tables import MAX_ELEMENTS
+from wavesim_sdk.front_tables import MAX_ELEMENTS, NOISE_SEGMENT_S, RADIATED_NOISE
 from wavesim_server.acoustics import front_arrays
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.event_queues import free_candidate, take_candidate
@@ -33,9 +36,12 @@ from wavesim_server.acoustics.propagation import PropagationPath, is_blocked, so
 from wavesim_server.acoustics.reception import arriving_path, level_of
 from wavesim_server.acoustics.spreading import add_passing_candidates, launch_angles, reach_of
 from wavesim_server.acoustics.transducer_motion import TickInterval, attitude, cubic_motion, position_and_velocity
-from wavesim_server.acoustics.types import Vector
+from wavesim_server.acoustics.types import Record, Vector
 from wavesim_server.dynamics.rotation import to_world
 
+#: numbers of the segments of noise are above those of all signals: this number, plus the number of the segment times
+#: NOISE_ROWS, plus the row of the body
+FIRST_NOISE_SIGNAL, NOISE_ROWS = 1 << 52, 1 << 20
 ITERATIONS = 4  #: number of Newton steps for the time of arrival at an element
 
 
@@ -76,8 +82,7 @@ def _notice_emissions(sender: Medium, f: FrontArrays) -> int:
 def _begin_emission(sender: Medium, f: FrontArrays, s: int) -> None:
     """Begin the emission of a signal, and write its waveform."""
     signal, c = sender.signals[s], f.counters[0]
-    row = f.waveforms[c.waveforms]
-    c.waveforms += 1
+    row = _next_waveform(f)
     row.signal, row.source, row.kind, row.code = signal.id, signal.source, signal.kind, signal.code
     row.modulation, row.samples = signal.modulation, 0
     row.emission, row.duration, row.frequency, row.band = (
@@ -91,9 +96,70 @@ def _begin_emission(sender: Medium, f: FrontArrays, s: int) -> None:
     e = f.emitting[c.emitting]
     c.emitting += 1
     e.number, e.last = 0, max(math.ceil(signal.duration / c.interval - 1e-9), 1)
-    e.entry = sender.nodes[a.to_row(signal.source)].entry
+    e.entry, e.slope = sender.nodes[a.to_row(signal.source)].entry, 0.0
     e.start = e.time = signal.emission
     e.x, e.y, e.z, e.vx, e.vy, e.vz = signal.x, signal.y, signal.z, signal.vx, signal.vy, signal.vz
+
+
+@device_function
+def _next_waveform(f: FrontArrays) -> Record:
+    """Return the next record of a waveform, in which there are no tones."""
+    row = f.waveforms[f.counters[0].waveforms]
+    f.counters[0].waveforms += 1
+    row.cycles = row.rate = row.rate_end = row.blade_level = row.machine = row.machine_level = 0.0
+    return row
+
+
+@device_function
+def _begin_noise_segments(sender: Medium, f: FrontArrays, tick: TickInterval) -> int:
+    """Begin the segments of noise that start in this tick, in the order of the rows of their bodies."""
+    for k in range(sender.noise_sources.shape[0]):
+        source = sender.noise_sources[k]
+        if source.active == 0 or source.next * NOISE_SEGMENT_S > tick.end:
+            continue
+        if f.counters[0].emitting == f.emitting.shape[0]:
+            return GROW_FRONTS
+        if f.counters[0].waveforms == f.waveforms.shape[0]:
+            return a.FLUSH
+        _begin_noise_segment(sender, f, k, tick)
+        source.next += 1
+    return a.OK
+
+
+@device_function
+def _begin_noise_segment(sender: Medium, f: FrontArrays, k: int, tick: TickInterval) -> None:
+    """Begin the next segment of the noise of a body, and write its waveform.
+
+    During a segment, the blade rate changes linearly from its value at the start of the previous segment to the value
+    at the start of this one. Therefore, it follows the shaft half a second late, but without a jump.
+    """
+    source, c = sender.noise_sources[k], f.counters[0]
+    i = c.emitting
+    c.emitting += 1
+    f.emitted[i] = sender.noise_signals[k]
+    signal, e, row = f.emitted[i], f.emitting[i], _next_waveform(f)
+    signal.id = FIRST_NOISE_SIGNAL + source.next * NOISE_ROWS + k
+    signal.emission = source.next * NOISE_SEGMENT_S
+    e.number, e.last = 0, max(math.ceil(signal.duration / c.interval - 1e-9), 1)
+    e.entry, e.slope = source.entry, source.slope
+    e.start = e.time = signal.emission
+    _move_source(sender, f, i, signal.emission, tick)
+    signal.x, signal.y, signal.z, signal.vx, signal.vy, signal.vz = e.x, e.y, e.z, e.vx, e.vy, e.vz
+    row.signal, row.source, row.kind, row.code = signal.id, k, RADIATED_NOISE, signal.code
+    row.modulation, row.samples = 0, 0
+    row.emission, row.duration, row.frequency, row.band = (
+        signal.emission,
+        signal.duration,
+        signal.frequency,
+        signal.band,
+    )
+    row.source_level, row.absorption = signal.source_level, signal.absorption
+    if source.last_rate != source.last_rate:
+        source.last_rate = source.rate
+    row.cycles, row.rate, row.rate_end = source.cycles, source.last_rate, source.rate
+    row.blade_level, row.machine, row.machine_level = source.blade_level, source.machine, source.machine_level
+    turns = source.cycles + 0.5 * (source.last_rate + source.rate) * NOISE_SEGMENT_S
+    source.cycles, source.last_rate = turns - math.floor(turns), source.rate
 
 
 @device_function
@@ -135,8 +201,14 @@ def _move_source(sender: Medium, f: FrontArrays, i: int, time: float, tick: Tick
     A source that has left the water emits the rest of its signal on a straight course.
     """
     e, j = f.emitting[i], a.to_row(f.emitted[i].source)
-    there = sender.nodes[j].active != 0 and sender.nodes[j].entry == e.entry
-    if there:
+    if f.emitted[i].kind == RADIATED_NOISE:
+        there = sender.noise_sources[j].active != 0 and sender.noise_sources[j].entry == e.entry
+    else:
+        there = sender.nodes[j].active != 0 and sender.nodes[j].entry == e.entry
+    if there and f.emitted[i].kind == RADIATED_NOISE:
+        p, q = sender.noise_places[(tick.number - 1) & 1, j], sender.noise_places[tick.number & 1, j]
+        e.x, e.y, e.z, e.vx, e.vy, e.vz = cubic_motion(p, q, time - tick.start, sender.water[0].step)
+    elif there:
         e.x, e.y, e.z, e.vx, e.vy, e.vz = position_and_velocity(sender, tick, j, time)
     else:
         dt = time - e.time
@@ -167,6 +239,8 @@ def _emit_front(
             )
         signal.emission = time
         signal.x, signal.y, signal.z, signal.vx, signal.vy, signal.vz = e.x, e.y, e.z, e.vx, e.vy, e.vz
+    if e.slope > 0.0:
+        signal.source_level += e.slope * math.sqrt(e.vx * e.vx + e.vy * e.vy + e.vz * e.vz)
     signal.reach = reach_of(m, signal)
     front = f.front_signals[s]
     front.signal, front.number, front.last = signal.id, e.number, 1 if e.number >= e.last else 0
@@ -375,6 +449,8 @@ def advance(
             return a.FLUSH
         c.tick, c.first_front = tick.number, c.fronts
     code = _notice_emissions(sender, f)
+    if code == a.OK:
+        code = _begin_noise_segments(sender, f, tick)
     if code == a.OK:
         code = _emit_fronts(sender, m, f, scene, tick)
     if code == a.OK:

@@ -406,6 +406,38 @@ COUNTERS = _record(
     integer("paths_dropped", "", "Number of propagation paths dropped since the start."),
 )
 
+NOISE_SOURCE = _record(
+    "noise_source",
+    "The noise that the body in the same row radiates.",
+    integer("active", "", "1 = the body radiates noise."),
+    integer("entry", "", "Number of noise sources that have used the row."),
+    integer("next", "", "Number of the next segment of the noise."),
+    integer("shaft", "", "Slot of the thruster with the propeller; -1 = none."),
+    integer("blades", "", "Number of blades."),
+    value("x", "m", "Position of the source, B."),
+    value("y", "m", ""),
+    value("z", "m", ""),
+    value("level", "dB re 1 uPa/sqrt(Hz) at 1 m", "Spectrum level at 1 kHz, at rest."),
+    value("slope", "dB s/m", "Increase in the level with speed."),
+    value("blade_level", "dB re 1 uPa at 1 m", "Level of the tone at the blade rate, at rest."),
+    value("machine", "Hz", "Fundamental frequency of the machine; 0 = none."),
+    value("machine_level", "dB re 1 uPa at 1 m", "Level of the machine's fundamental, at rest."),
+    value("rate", "Hz", "Blade rate at the end of the tick."),
+    value("last_rate", "Hz", "Blade rate at the start of the newest segment; NaN = there has been no segment."),
+    value("cycles", "", "Phase of the blade rate at the start of the next segment, in cycles."),
+)
+
+NOISE_PLACE = _record(
+    "noise_place",
+    "A noise source at the end of a tick.",
+    value("x", "m", "Position, W."),
+    value("y", "m", ""),
+    value("z", "m", ""),
+    value("vx", "m/s", "Velocity, W."),
+    value("vy", "m/s", ""),
+    value("vz", "m/s", ""),
+)
+
 WATER = _record(
     "water",
     "Acoustic properties and bounds of the water.",
@@ -536,6 +568,9 @@ class Medium(NamedTuple):
     tide: Floats = _fixed_array(np.float64, 3)  #: amplitude, period and phase of the tide
     bounces: Records = _fixed_array(BOUNCE, MAX_BOUNCES)  #: reflections of a path off the surface
     parts: Records = _fixed_array(PART, PARTS)
+    noise_sources: Records = _fixed_array(NOISE_SOURCE, "noise_sources")  #: by row of the body; empty = no body has one
+    noise_places: Records = _fixed_array(NOISE_PLACE, 2, "noise_sources")  #: at the end of even and odd ticks
+    noise_signals: Records = _fixed_array(SIGNAL, "noise_sources")  #: what the segments of a source have in common
     sent: Records = _fixed_array(_with_handle(), "sent")
     receptions: Records = _fixed_array(RECEPTION, "receptions")
 
@@ -596,11 +631,11 @@ def make_record(of: Table) -> Records:
 
 
 def allocate_medium(**lengths: int) -> Medium:
-    """Allocate an empty medium, in which all records are free and there are no nodes. Without a sound field, the
-    lengths of its arrays may be omitted.
+    """Allocate an empty medium, in which all records are free and there are no nodes. Without a sound field or noise
+    sources, the lengths of their arrays may be omitted.
     """
     new: dict[str, Any] = {}
-    lengths = {"pairs": 0, "field_times": 0, "field_points": 0} | lengths
+    lengths = {"pairs": 0, "field_times": 0, "field_points": 0, "noise_sources": 0} | lengths
     knots = lengths["profile"]
     lengths["fan"], lengths["points"] = fan_size(knots), max(256, (REVERSALS + 2) * (knots + 2))
     for name, a in ARRAY_SPECS.items():

@@ -76,6 +76,7 @@ def make_medium(
         field_times=len(volume.times) if volume is not None else 0,
         field_points=volume.c[0].size if volume is not None else 0,
         sent=256,
+        noise_sources=capacity if any(b.radiated_noise for b in loaded.config.fleet.bodies) else 0,
         receptions=max(out, 2 * capacity + 2),
     )
     m.profile_z[:], m.profile_c[:] = z, c

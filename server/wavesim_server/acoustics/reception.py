@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_kernels.compiler import always_inline, device_function
+from wavesim_kernels.radiated_noise import relative_spectrum
 from wavesim_server.acoustics import image_paths, ray_tubes
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.image_paths import AcousticScene
@@ -26,7 +27,13 @@ from wavesim_server.acoustics.propagation import (
     straight_path,
     travel_time,
 )
-from wavesim_server.acoustics.transducer_motion import TickInterval, attitude, clock_reading, position_and_velocity
+from wavesim_server.acoustics.transducer_motion import (
+    TickInterval,
+    attitude,
+    clock_reading,
+    cubic_motion,
+    position_and_velocity,
+)
 from wavesim_server.acoustics.types import Record, Vector
 from wavesim_server.dynamics.rotation import to_world
 from wavesim_server.elementary import acos, atan2, exp, hypot, log, log10, power, sin_cos
@@ -147,12 +154,35 @@ def level_of(m: Medium, s: int, j: int, way: PropagationPath, tick: TickInterval
 
 
 @device_function
-def _noise_level(m: Medium, s: int, j: int, speed: float) -> float:
+def _radiated_noise_power(m: Medium, s: int, point: Vector, time: float, tick: TickInterval) -> float:
+    """Return the mean square of the broadband noise of all bodies in the band of a signal at a point, in uPa^2.
+
+    The noise arrives on a straight path without a delay; echoes and tones are left out.
+    """
+    signal, w, total = m.signals[s], m.water[0], 0.0
+    in_band = relative_spectrum(signal.frequency) + 10.0 * log10(max(signal.band, 1.0))
+    for k in range(m.noise_sources.shape[0]):
+        source = m.noise_sources[k]
+        if source.active == 0:
+            continue
+        p, q = m.noise_places[(tick.number - 1) & 1, k], m.noise_places[tick.number & 1, k]
+        x, y, z, vx, vy, vz = cubic_motion(p, q, time - tick.start, w.step)
+        dx, dy, dz = x - point.x, y - point.y, z - point.z
+        level = source.level + source.slope * math.sqrt(vx * vx + vy * vy + vz * vz) + in_band
+        level -= transmission_loss(math.sqrt(dx * dx + dy * dy + dz * dz), w.spreading, signal.absorption)
+        total += power(10.0, 0.1 * level)
+    return total
+
+
+@device_function
+def _noise_level(m: Medium, s: int, j: int, speed: float, radiated: float) -> float:
     """Return the noise in the band of a signal at a node that moves at a given speed. It is the sum of the ambient
-    noise and the self-noise of the node's body.
+    noise, the self-noise of the node's body, and the radiated noise, whose mean square is given in uPa^2.
     """
     signal, node = m.signals[s], m.nodes[j]
     noise = signal.noise
+    if radiated > 0.0:
+        noise = 10.0 * log10(power(10.0, 0.1 * noise) + radiated)
     if node.self_noise > 0.0:
         own = node.self_noise + node.self_noise_slope * speed
         own += 10.0 * log10(max(signal.band, 1.0))
@@ -233,7 +263,8 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
     shift = signal.frequency * (
         (1.0 - toward / propagation_path.c_receiver) / (1.0 - left / propagation_path.c_source) * doppler - 1.0
     )
-    noise = _noise_level(m, s, j, math.sqrt(vx * vx + vy * vy + vz * vz))
+    radiated = _radiated_noise_power(m, s, point, time, tick) if m.noise_sources.shape[0] > 0 else 0.0
+    noise = _noise_level(m, s, j, math.sqrt(vx * vx + vy * vy + vz * vz), radiated)
     frequency = signal.frequency + shift
 
     outcome = a.HEARD

@@ -175,6 +175,27 @@ class Acoustics:
     shipping: float = key(
         "Shipping density for the `wenz` noise model: 0 = none, 1 = heavy.", default=0.5, low=0.0, high=1.0
     )
+    rain: float = key(
+        "Rain rate in mm/h, for noise_model=wenz: 1 = light, 10 = moderate, 50 = heavy rain.",
+        default=0.0,
+        low=0.0,
+        high=1000.0,
+    )
+    shrimp: float = key(
+        "Spectrum level (per Hz) of the noise of snapping shrimp above 2 kHz, in addition to the noise of the model; 0 dB "
+        "= no shrimp.",
+        "level",
+        0.0,
+        low=0.0,
+        high=120.0,
+    )
+    shrimp_alpha: float = key(
+        "Impulsiveness of the noise of snapping shrimp in the samples of hydrophones: the exponent of its symmetric "
+        "alpha-stable distribution. The smaller it is, the stronger and rarer are the snaps.",
+        default=1.6,
+        low=1.2,
+        high=1.95,
+    )
     max_range: float = key(
         "Maximum length of a propagation path. Beyond it, a signal is lost (outcome `faded`), whatever its "
         "level; 0 m = only the level limits the range.",
@@ -472,3 +493,55 @@ class TransducerConfig:
     def band(self) -> float:
         """Bandwidth of the transducer's signals in Hz: `bandwidth`, or 2/pulse if `bandwidth` is 0."""
         return self.bandwidth or (2.0 / self.pulse if self.pulse else 0.0)
+
+
+@dataclass(frozen=True)
+class RadiatedNoise:
+    """Noise that a body radiates into the water. Hydrophones record it, also those of the body itself, and it is part of
+    the noise at every transducer.
+
+    The broadband noise is flat below 100 Hz, and decreases by 20 dB per decade above. A propeller and a machine add
+    tones: their fundamentals and the harmonics, whose levels decrease by 6 dB per octave.
+    """
+
+    position: Vector = key(
+        "Position of the noise source in the body frame (forward, starboard, down).",
+        "length",
+        (0.0, 0.0, 0.0),
+        count=3,
+    )
+    level: float = key(
+        "Spectrum level (per Hz) of the broadband noise at 1 kHz, at 1 m, with the body at rest.",
+        "level",
+        low=0.0,
+        high=220.0,
+    )
+    slope: float = key(
+        "Increase in the broadband noise and the tones with the speed of the body over ground, in dB per m/s.",
+        default=0.0,
+        low=0.0,
+        high=40.0,
+    )
+    blades: int = key(
+        "Number of blades of the propeller; 0 = no tones from a propeller.", default=0, low=0, high=16, integer=True
+    )
+    propeller: str = text(
+        "Name of the thruster with the propeller; its model must have law=shaft. Empty: the first such thruster.", ""
+    )
+    blade_level: float = key(
+        "Level of the tone at the blade rate, at 1 m, with the body at rest; 0 dB = no tones from a propeller.",
+        "level",
+        0.0,
+        low=0.0,
+        high=240.0,
+    )
+    machine: float = key(
+        "Fundamental frequency of the machine's tones; 0 Hz = no machine.", "frequency", 0.0, low=0.0, high=20e3
+    )
+    machine_level: float = key(
+        "Level of the machine's fundamental, at 1 m, with the body at rest; 0 dB = no machine.",
+        "level",
+        0.0,
+        low=0.0,
+        high=240.0,
+    )

@@ -65,6 +65,24 @@ class HydrophoneArrayConfig(SensorConfig):
     )
     clock_drift: float = key("Relative drift of the hydrophone's clock.", "drift", 0.0, low=-1e-3, high=1e-3)
     ambient: bool = flag("Whether the samples contain the ambient noise of the sea.", True)
+    coherent: bool = flag(
+        "Whether the ambient noise at the elements is that of an isotropic sound field, with the coherence "
+        "sin(kd)/(kd) at the distance d. no: it is independent at each element.",
+        False,
+    )
+    gain_deviation: float = key(
+        "Standard deviation of the gain of each channel, in dB. The seed determines the gains.",
+        default=0.0,
+        low=0.0,
+        high=20.0,
+    )
+    delay_deviation: float = key(
+        "Standard deviation of the delay of each channel. The seed determines the delays.",
+        "time",
+        0.0,
+        low=0.0,
+        high=1e-3,
+    )
     log: int = key(
         "Number n: every n-th block of samples is logged, if the run has a log; 0 = no blocks are logged.",
         default=0,

@@ -13,7 +13,7 @@ from typing import Any
 from wavesim_sdk.device_faults import device_name
 from wavesim_sdk.guidance.control import Waypoint
 from wavesim_sdk.wire.items import Fence as FenceRequest
-from wavesim_world.config.acoustics import Acoustics, TransducerConfig
+from wavesim_world.config.acoustics import Acoustics, RadiatedNoise, TransducerConfig
 from wavesim_world.config.lines import Line
 from wavesim_world.config.schema import Vector, child, children, choice, flag, key, place, text
 from wavesim_world.config.sensors import SensorsConfig
@@ -257,6 +257,7 @@ class BodyConfig:
     transducer: TransducerConfig | None = child(
         TransducerConfig, "Acoustic transducer of this body. It replaces the transducer of the model."
     )
+    radiated_noise: RadiatedNoise | None = child(RadiatedNoise, "Noise that this body radiates into the water.")
     sensors: SensorsConfig | None = child(
         SensorsConfig, "Instruments of this body, in addition to those from its model and the fleet."
     )

@@ -17,7 +17,7 @@ from wavesim_sdk.sensors import MAX_SCALARS
 from wavesim_sdk.wire.messages import Right
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import instrument_checks, lines
-from wavesim_world.config.acoustics import Modem, TransducerConfig
+from wavesim_world.config.acoustics import Modem, RadiatedNoise, TransducerConfig
 from wavesim_world.config.model import BodyConfig, Config
 from wavesim_world.config.primitives import shape_of
 from wavesim_world.config.validation import check_model, fail_at
@@ -149,6 +149,32 @@ def _transducer(t: TransducerConfig, place: str) -> None:
             fail_at(place, "head: `axis` is the zero vector; give a direction")
 
 
+def _radiated_noise(noise: RadiatedNoise, body: BodyConfig, model: Model) -> None:
+    """Check that the tones of a noise source have a level and a frequency, and that its propeller has a shaft."""
+    if model.type == "aircraft":
+        fail_at(
+            body.place, f"aircraft '{body.name}' cannot have <radiated-noise>: only sound in the water is simulated"
+        )
+    if (noise.blades > 0) != (noise.blade_level > 0.0):
+        fail_at(body.place, f"'{body.name}': <radiated-noise> needs both `blades` and `blade_level`, or neither")
+    if (noise.machine > 0.0) != (noise.machine_level > 0.0):
+        fail_at(body.place, f"'{body.name}': <radiated-noise> needs both `machine` and `machine_level`, or neither")
+    if noise.propeller and not noise.blades:
+        fail_at(body.place, f"'{body.name}': <radiated-noise> has a `propeller`, so it needs `blades`")
+    shafts = [t.name for t in model.thruster if t.law == "shaft"]
+    if noise.blades and not shafts:
+        fail_at(
+            body.place,
+            f"'{body.name}': <radiated-noise> has `blades`, but no thruster of model '{model.name}' has law=shaft",
+        )
+    if noise.propeller and noise.propeller not in shafts:
+        fail_at(
+            body.place,
+            f"'{body.name}': <radiated-noise>: model '{model.name}' has no thruster '{noise.propeller}' with law=shaft"
+            f"{suggest_name(noise.propeller, shafts)}; its thrusters with a shaft: {', '.join(shafts)}",
+        )
+
+
 def _fleet(config: Config, models: dict[str, Model]) -> None:
     seen: set[str] = set()
     bodies = config.fleet.bodies
@@ -181,6 +207,8 @@ def _fleet(config: Config, models: dict[str, Model]) -> None:
             )
         if body.transducer is not None:
             _transducer(body.transducer, body.place)
+        if body.radiated_noise is not None:
+            _radiated_noise(body.radiated_noise, body, model)
         if body.program is not None:
             if bool(body.program.run) == bool(body.program.bridge):
                 fail_at(body.place, f"'{body.name}': a program needs either `run` or `bridge`")
