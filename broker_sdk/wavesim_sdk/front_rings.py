@@ -2,7 +2,7 @@
 
 A segment ``/wavesim.NAME.fronts`` contains a ring of WAVEFORM records, followed by a ring of FRONT records (see
 :mod:`wavesim_sdk.front_tables`). The segment begins like the other segments: magic ``WAVEFRNT``, version, 16 bytes of
-the record hash, the size of the segment, and the PID and start time of the server. Ten integers of 8 bytes follow; see
+the record hash, the size of the segment, and the PID and start time of the server. Eleven integers of 8 bytes follow; see
 :class:`FrontRings`.
 
 Each ring has one writer, the engine, and any number of readers. Record n (counted from 0) is in slot ``n % capacity``.
@@ -29,13 +29,13 @@ from wavesim_sdk.shared_memory import RingSegment, require_owner, segment_name
 __all__ = ["FrontBatch", "FrontReader", "FrontRings"]
 
 MAGIC = b"WAVEFRNT"
-VERSION = 1
-HEADER, HEADER_NUMBERS = 4096, 17
+VERSION = 2
+HEADER, HEADER_NUMBERS = 4096, 18
 FRONTS_PER_HYDROPHONE = 16_384  #: capacity of the ring of fronts for each hydrophone
 MAX_FRONTS, WAVEFORMS = 131_072, 4096  #: maximum capacity of the ring of fronts, and capacity of the ring of waveforms
 #: indices of numbers in the header
 FRONT_CAPACITY, WAVEFORM_CAPACITY, EPOCH, TIME = 7, 8, 9, 10
-FIRST_WAVEFORM, WAVEFORMS_BEGUN, WAVEFORMS_DONE, FIRST_FRONT, FRONTS_BEGUN, FRONTS_DONE = range(11, 17)
+FIRST_WAVEFORM, WAVEFORMS_BEGUN, WAVEFORMS_DONE, FIRST_FRONT, FRONTS_BEGUN, FRONTS_DONE, DISCARDED = range(11, 18)
 SEGMENT = RingSegment(
     "fronts",
     MAGIC,
@@ -91,6 +91,7 @@ class FrontRings:
             header[EPOCH] += 1
         _append(header, WAVEFORMS_BEGUN, self.waveforms, batch.waveforms)
         _append(header, FRONTS_BEGUN, self.fronts, batch.fronts)
+        header[DISCARDED] += batch.lost  # by the engine, before it wrote them
         header[TIME] = batch.time_ns
 
 
@@ -119,6 +120,7 @@ class FrontReader:
         self.lost = 0
         self._epoch = -1
         self._waveforms = self._fronts = 0  # numbers of the next records
+        self._discarded = 0  # number of records that the engine had discarded at the last call
 
     @classmethod
     def open(cls, server: str) -> FrontReader:
@@ -134,12 +136,14 @@ class FrontReader:
             if epoch != self._epoch:
                 is_restarted = True
                 waveform, front = int(header[FIRST_WAVEFORM]), int(header[FIRST_FRONT])
+            discarded = int(header[DISCARDED])
             time_ns = int(header[TIME])  # before the counts, so that the fronts are complete until then
             fronts, front, lost_fronts = _read(header, FRONTS_BEGUN, rings.fronts, front)
             waveforms, waveform, lost_waveforms = _read(header, WAVEFORMS_BEGUN, rings.waveforms, waveform)
             if int(header[EPOCH]) == epoch:
                 break
-        lost = 0 if is_restarted else lost_fronts + lost_waveforms
+        lost = 0 if is_restarted else lost_fronts + lost_waveforms + discarded - self._discarded
+        self._discarded = discarded
         self._epoch, self._waveforms, self._fronts = epoch, waveform, front
         self.lost += lost
         return FrontBatch(waveforms, fronts, time_ns, is_restarted, lost)

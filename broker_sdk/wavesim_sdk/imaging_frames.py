@@ -355,6 +355,11 @@ def _is_sound(r: Any, size: int) -> bool:
     return bits in HYDROPHONE_BITS and size == np.dtype(sample_type(int(bits))).itemsize and 1.0 <= rate <= 1e9
 
 
+def raw_image_type(dtype: np.dtype[Any]) -> int:
+    """Return the code of a hydrophone's sample type in `marine_acoustic_msgs/SonarImageData`."""
+    return {"i2": 3, "i4": 5, "f4": 8}[dtype.str[1:]]
+
+
 def sample_type(bits: int) -> str:
     """Return the data type of the samples of a hydrophone: integers of ``bits`` bits, or 0 for floating-point values."""
     return "<f4" if bits == 0 else "<i2" if bits <= 16 else "<i4"

@@ -139,8 +139,12 @@ _BUILT_IN = (
             value("samples", "", "Number of samples of each channel in a block."),
             value("level", "dB re 1 uPa", "Root-mean-square level of all channels in the newest block; NaN = silence."),
             value("clipped", "", "Number of samples of the newest block that were clipped."),
+            value("lost", "", "Number of arrivals at all hydrophones that the emulator has lost so far; 0 in a complete run."),
         ),
-        (value("next", "", "Number of the first sample of the next block."),),
+        (
+            value("next", "", "Number of the first sample of the next block."),
+            value("lost_count", "", "Number of lost arrivals, which no fault changes."),
+        ),
     ),
     sensor_table(
         "imu",
