@@ -15,23 +15,15 @@ __all__ = ["ARRIVAL_TABLES", "ArrivalCollector", "split_batch"]
 
 #: tables whose records an emulator receives as they come, by name
 ARRIVAL_TABLES: dict[str, Table] = {t.name: t for t in FRONT_TABLES}
-#: maximum numbers of fronts and of waveforms in one batch; without compression, they would still fit into the events
-#: that may wait for an acknowledgement
-MAX_FRONTS, MAX_WAVEFORMS = 12_288, 4096
 LEVEL = 1  #: level of compression: the fastest
 
 
 def split_batch(batch: FrontBatch) -> Iterator[Arrivals | ArrivalPart]:
-    """Yield the events that carry a batch; none if it is empty. If the batch is too large, its oldest records are
-    omitted; they count as lost, unless the reader starts with this batch.
-    """
-    waveforms, fronts = batch.waveforms[-MAX_WAVEFORMS:], batch.fronts[-MAX_FRONTS:]
-    lost = batch.lost
-    if not batch.is_restarted:
-        lost += len(batch.waveforms) - len(waveforms) + len(batch.fronts) - len(fronts)
-    if not (batch.is_restarted or lost or len(waveforms) or len(fronts)):
+    """Yield the events that carry a batch; none if it is empty."""
+    waveforms, fronts = batch.waveforms, batch.fronts
+    if not (batch.is_restarted or batch.lost or len(waveforms) or len(fronts)):
         return
-    yield Arrivals(int(batch.is_restarted), lost, len(waveforms), len(fronts))
+    yield Arrivals(int(batch.is_restarted), batch.lost, len(waveforms), len(fronts))
     data = zlib.compress(waveforms.tobytes() + fronts.tobytes(), LEVEL)
     for at in range(0, len(data), MAX_TABLE_DATA):
         yield ArrivalPart(data[at : at + MAX_TABLE_DATA])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -114,7 +115,8 @@ class DueWatcher:
 class EmulatorService:
     """Service for one emulator. ``push`` sends an event to the emulator. ``report_due`` is called with each due tick in
     another thread, and must schedule a call to :meth:`on_due` in the server's event loop. ``before_frame`` is called
-    before a frame is overwritten.
+    before a frame is overwritten. ``room`` returns the number of events that the session can take now; arrivals that do
+    not fit wait for :meth:`continue_sending`.
 
     If a request from the emulator is invalid, the methods raise a ValueError whose message is intended for the
     emulator.
@@ -127,8 +129,11 @@ class EmulatorService:
         push: Callable[[TableDescription | Rows | Arrivals | ArrivalPart | Due], None],
         report_due: Callable[[int], None],
         before_frame: Callable[[], None] = lambda: None,
+        room: Callable[[], int] = lambda: 1,
     ) -> None:
         self.state, self.sensor, self._push, self._before_frame = state, sensor, push, before_frame
+        self._room = room
+        self._waiting: deque[Arrivals | ArrivalPart | Due] = deque()  #: events that wait for room
         self.claim = SensorTableClaim(state, sensor)
         self._watcher = DueWatcher(self.claim, report_due)
         self._step_ns = int(state.world()["step_ns"])
@@ -306,9 +311,15 @@ class EmulatorService:
         if self._rings is not None:
             self._send_changes(FRAME_NUMBERS, self._frame_numbers(), mine, wanted)
         if self._fronts is not None:
-            for event in split_batch(self._fronts.take()):
-                self._push(event)
-        self._push(Due(view.tick if due is None else due, view.tick, view.time_ns, self._version))
+            self._waiting += split_batch(self._fronts.take())
+        self._waiting.append(Due(view.tick if due is None else due, view.tick, view.time_ns, self._version))
+        self.continue_sending()
+
+    def continue_sending(self) -> bool:
+        """Send the waiting events for which the session has room. Return whether any are left."""
+        while self._waiting and self._room() > 0:
+            self._push(self._waiting.popleft())
+        return bool(self._waiting)
 
     def _send_changes(self, name: str, words: Ints, mine: Mask, wanted: Mask) -> None:
         if name == INSTRUMENTS.name:

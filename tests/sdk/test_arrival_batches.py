@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wavesim_sdk import arrival_batches
 from wavesim_sdk.arrival_batches import ArrivalCollector, split_batch
 from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch
 from wavesim_sdk.wire.emulator_items import ArrivalPart, Arrivals
 from wavesim_sdk.wire.items import EVENTS
-from wavesim_sdk.wire.reliable import MAX_PENDING
 
 
 def batch(fronts: int, waveforms: int = 2, **more: Any) -> FrontBatch:
@@ -43,16 +41,6 @@ def test_nothing_is_sent_if_nothing_is_new() -> None:
     assert list(split_batch(batch(0, 0))) == []
     got = carried([])
     assert len(got.waveforms) == len(got.fronts) == got.lost == 0 and not got.is_restarted
-
-
-def test_a_batch_fits_into_the_events_that_may_wait() -> None:
-    """The oldest records are omitted and counted, except in the first batch of a reader."""
-    most = batch(arrival_batches.MAX_FRONTS + 3, arrival_batches.MAX_WAVEFORMS + 2, lost=1)
-    events = list(split_batch(most))
-    assert len(events) < MAX_PENDING - 500, "the rows of tables need room, too"
-    got = carried(events)
-    assert got.lost == 1 + 5 and got.fronts.tobytes() == most.fronts[3:].tobytes()
-    assert next(iter(split_batch(most._replace(is_restarted=True, lost=0)))).lost == 0  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -349,7 +349,7 @@ class Front:
             self._handle_all(self.sessions.take_ended())
         states = math.inf
         try:
-            states = min(self.broadcast.poll(now), self.frame_streamer.poll(now))
+            states = min(self.broadcast.poll(now), self.frame_streamer.poll(now), self.emulators.poll(now))
             if self.frame_logger is not None:
                 states = min(states, self.frame_logger.poll(now))
             if now >= self._orphans_until:
