@@ -246,6 +246,15 @@ class ImagingFrame:
         return self.samples * (float(self.record["span"]) / (1 << (bits - 1)) if bits else 1.0)
 
     @property
+    def sixteen_bit_samples(self) -> Any:
+        """Samples of a hydrophone (channels, samples) as int16, for formats that have no other type; 32768 is full scale."""
+        bits, found = int(self.record["tvg"]), self.samples
+        if bits == 0:
+            scaled = np.floor(np.asarray(found, float) * (32768.0 / float(self.record["span"])) + 0.5)
+            return np.clip(scaled, -32768, 32767).astype(np.int16)
+        return (found >> (bits - 16) if bits > 16 else found << (16 - bits)).astype(np.int16)
+
+    @property
     def pressures(self) -> Any:
         """Sound pressures in uPa (channels, samples) for the hydrophone's sensitivity and gain."""
         return self.voltages * 10.0 ** (-0.05 * (float(self.record["floor"]) + float(self.record["gain"])))

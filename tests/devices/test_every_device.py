@@ -52,6 +52,7 @@ DEVICES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     "sbe45": ("--tcp 0", (b"TS\r\n", b"DS\r\n")),
     "seatrac": ("--beacon 3 --tcp 0", (b"#0161C0\r\n", b"#020000\r\n")),
     "surveyor": ("--tcp 0", (b"BR\x02\x00\x06\x00\x00\x00\x05\x00\x9f\x00",)),
+    "sylphase": ("--stream tcp:0", ()),
     "ublox": ("--tcp 0", (b"\xb5\x62\x0a\x04\x00\x00\x0e\x34",)),
     "unet": (f"{MODEM} --fjage tcp:0", (b'{"action": "agents", "id": "1"}\n', b'{"alive": true}\n')),
     "usbl": ("--beacon 1=4 --tcp 0", ()),
@@ -65,7 +66,7 @@ DEVICES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     "xsens": ("--tcp 0", (b"\xfa\xff\x30\x00\xd1", b"\xfa\xff\x10\x00\xf1")),
 }
 #: devices that only send: they have no commands
-TALKERS = {"boat", "nmea", "usbl"}
+TALKERS = {"boat", "nmea", "sylphase", "usbl"}
 
 
 class Served:

@@ -8,11 +8,9 @@ import numpy as np
 
 from wavesim_bridges.ros2.message_types import Message
 from wavesim_bridges.ros2.mounted_instrument import MountedInstrument
-from wavesim_sdk.arrays import Array
 from wavesim_sdk.imaging_frames import ImagingFrame, raw_image_type
 
 RAW, SAMPLES = "marine_acoustic_msgs/msg/RawSonarImage", "mil_passive_sonar/msg/HydrophoneSamplesStamped"
-_TOP = 32767
 
 
 def raw_samples(s: MountedInstrument, frame: ImagingFrame, stamp: int) -> Message:
@@ -35,17 +33,9 @@ def raw_samples(s: MountedInstrument, frame: ImagingFrame, stamp: int) -> Messag
 
 def stamped_samples(s: MountedInstrument, frame: ImagingFrame, stamp: int) -> Message:
     """Return a block as HydrophoneSamplesStamped: 16 bits, of which the largest number is full scale."""
-    found = _sixteen_bits(frame)
+    found = frame.sixteen_bit_samples
     data = np.ascontiguousarray(found.T).ravel()
     block = s.new(
         "mil_passive_sonar/msg/HydrophoneSamples", len(found), found.shape[1], round(frame.sampling_rate), data
     )
     return s.new(SAMPLES, s.factory.header(stamp, s.frames.link), block)
-
-
-def _sixteen_bits(frame: ImagingFrame) -> Array:
-    bits, found = int(frame.record["tvg"]), frame.samples
-    if bits == 0:
-        scaled = np.floor(np.asarray(found, float) / float(frame.record["span"]) * (_TOP + 1) + 0.5)
-        return np.clip(scaled, -_TOP - 1, _TOP).astype(np.int16)
-    return (found >> (bits - 16) if bits > 16 else found << (16 - bits)).astype(np.int16)
