@@ -27,6 +27,7 @@ import numpy as np
 
 from wavesim_sdk import arguments
 from wavesim_sdk.arrays import Ints, Record, as_words
+from wavesim_sdk.arrival_batches import ARRIVAL_TABLES, ArrivalCollector
 from wavesim_sdk.attach import FleetSnapshot, SensorTableClaim, SharedState
 from wavesim_sdk.broker import ANSWER_TIMEOUT_S, JOIN_TIMEOUT_S
 from wavesim_sdk.emulator_service import (
@@ -39,12 +40,16 @@ from wavesim_sdk.emulator_service import (
 )
 from wavesim_sdk.errors import AttachError, Refused, SessionEnded, SessionLost
 from wavesim_sdk.frame_rings import FrameRings
+from wavesim_sdk.front_rings import FrontReader
+from wavesim_sdk.front_tables import FrontBatch
 from wavesim_sdk.onboard import RequestOutcomes
 from wavesim_sdk.sensors import all_sensor_tables, sensor_table_of
 from wavesim_sdk.server_address import address_of
 from wavesim_sdk.shared_memory import DONE
 from wavesim_sdk.wire.client import SessionEvent
 from wavesim_sdk.wire.emulator_items import (
+    ArrivalPart,
+    Arrivals,
     Attach,
     Due,
     FramePart,
@@ -96,6 +101,11 @@ class EmulatorAttachment(Protocol):
         `frame` column.
         """
 
+    def take_fronts(self) -> FrontBatch:
+        """Return the waveforms and fronts since the last call. Only attachments with the tables `waveform` and `front`
+        have them.
+        """
+
     def take_restored(self) -> Record | None:
         """Return the values of all instruments if the server has replaced them since the last call, because it was
         reset or has returned to a snapshot; otherwise, return None. The emulator must continue from these values.
@@ -144,9 +154,11 @@ class LocalAttachment:
 
     def __init__(self, server: str, sensor: str, tables: Sequence[str] = ()) -> None:
         self.state = SharedState(server)
-        self.sensor, self._tables = sensor, tuple(dict.fromkeys(("instruments", *tables)))
+        shared = (name for name in tables if name not in ARRIVAL_TABLES)
+        self.sensor, self._tables = sensor, tuple(dict.fromkeys(("instruments", *shared)))
         self._lockstep = True
         self._rings: FrameRings | None = None
+        self._fronts: FrontReader | None = None
         self._written = 0  # number of writes of the table, as of the last one by this emulator
         self._claim: SensorTableClaim | None = None
 
@@ -196,6 +208,11 @@ class LocalAttachment:
         self.claim.write(rows, tick)
         self._written = self.claim.table.header[DONE]
 
+    def take_fronts(self) -> FrontBatch:
+        if self._fronts is None:
+            self._fronts = FrontReader.open(self.state.server)
+        return self._fronts.take()
+
     def take_restored(self) -> Record | None:
         done = self.claim.table.header[DONE]
         if done == self._written:
@@ -238,7 +255,8 @@ class RemoteAttachment:
         self.link = SessionLink(join, server, arguments.key_bytes(key))
         self._names: dict[int, str] = {}  # names of tables, by number
         self._tables: dict[str, Record] = {}
-        self._named = tuple(tables)
+        self._named = tuple(name for name in tables if name not in ARRIVAL_TABLES)
+        self._arrivals = ArrivalCollector()
         self._outcomes = RequestOutcomes()
         self._due: Due | None = None
         self._view: Due | None = None
@@ -310,6 +328,11 @@ class RemoteAttachment:
             self._request(Values(offset, data))
         self._changed = True
 
+    def take_fronts(self) -> FrontBatch:
+        if self._view is None:
+            raise AttachError("wait() must return a tick before take_fronts() is called")
+        return self._arrivals.take(self._view.time_ns)
+
     def take_restored(self) -> Record | None:
         restored, self._is_restored = self._is_restored, False
         if not restored:
@@ -370,6 +393,8 @@ class RemoteAttachment:
                 self._is_restored |= self._names[table] == self.sensor
             case Due():
                 self._due = event
+            case Arrivals() | ArrivalPart():
+                self._arrivals.feed(event)
             case TableDescription():
                 self._add_table(event)
             case RequestRefused(text=text):
@@ -378,7 +403,7 @@ class RemoteAttachment:
                 self._outcomes.add(event)
 
     def _add_table(self, table: TableDescription) -> None:
-        known = {**EMULATOR_TABLES, **all_sensor_tables()}
+        known = {**EMULATOR_TABLES, **ARRIVAL_TABLES, **all_sensor_tables()}
         if table.name == FRAME_NUMBERS:
             dtype = FRAME_NUMBERS_DTYPE
         else:

@@ -10,21 +10,26 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from wavesim_sdk.arrays import Ints, Mask, as_numbers, as_words
+from wavesim_sdk.arrival_batches import ARRIVAL_TABLES, split_batch
 from wavesim_sdk.attach import FleetSnapshot, SensorTableClaim, SharedState
-from wavesim_sdk.errors import AttachError, UnknownPart
+from wavesim_sdk.errors import AttachError, NotRunning, UnknownPart
 from wavesim_sdk.frame_rings import FrameRings
+from wavesim_sdk.front_rings import FrontReader
 from wavesim_sdk.imaging_frames import FRAME_SENSOR_TYPES, RECORD, ImagingFrame
 from wavesim_sdk.sensors import HEAD_COLUMNS, all_sensor_tables, sensor_table_of, value_count
 from wavesim_sdk.shared_memory import DONE
 from wavesim_sdk.tables import CLOCK, INSTRUMENTS, VEHICLE_TABLES, WEATHER, WORLD, Table
 from wavesim_sdk.wire.emulator_items import (
     MAX_TABLE_DATA,
+    ArrivalPart,
+    Arrivals,
     Attach,
     Due,
     FramePart,
@@ -110,7 +115,8 @@ class DueWatcher:
 class EmulatorService:
     """Service for one emulator. ``push`` sends an event to the emulator. ``report_due`` is called with each due tick in
     another thread, and must schedule a call to :meth:`on_due` in the server's event loop. ``before_frame`` is called
-    before a frame is overwritten.
+    before a frame is overwritten. ``room`` returns the number of events that the session can take now; arrivals that do
+    not fit wait for :meth:`continue_sending`.
 
     If a request from the emulator is invalid, the methods raise a ValueError whose message is intended for the
     emulator.
@@ -120,11 +126,14 @@ class EmulatorService:
         self,
         state: SharedState,
         sensor: str,
-        push: Callable[[TableDescription | Rows | Due], None],
+        push: Callable[[TableDescription | Rows | Arrivals | ArrivalPart | Due], None],
         report_due: Callable[[int], None],
         before_frame: Callable[[], None] = lambda: None,
+        room: Callable[[], int] = lambda: 1,
     ) -> None:
         self.state, self.sensor, self._push, self._before_frame = state, sensor, push, before_frame
+        self._room = room
+        self._waiting: deque[Arrivals | ArrivalPart | Due] = deque()  #: events that wait for room
         self.claim = SensorTableClaim(state, sensor)
         self._watcher = DueWatcher(self.claim, report_due)
         self._step_ns = int(state.world()["step_ns"])
@@ -143,6 +152,7 @@ class EmulatorService:
         self._seen_version: tuple[int, ...] | None = None
         self._parts: dict[int, bytearray] = {}  #: incomplete frames, by row
         self._rings: FrameRings | None = None
+        self._fronts: FrontReader | None = None
 
     def release(self) -> None:
         """Release the claim on the sensor table."""
@@ -177,12 +187,12 @@ class EmulatorService:
         if self._feeds:
             raise ValueError("ATTACH may be sent only once")
         for name in request.tables:
-            if name not in EMULATOR_TABLES and name not in all_sensor_tables():
+            if name not in EMULATOR_TABLES and name not in all_sensor_tables() and name not in ARRIVAL_TABLES:
                 raise ValueError(f"an emulator cannot receive the table '{name}'")
         self._all_bodies = bool(request.all_bodies)
         named = dict.fromkeys((*ALWAYS, *request.tables))
         named.pop(WORLD.name, None)
-        self._tables = tuple(named)
+        self._tables = tuple(name for name in named if name not in ARRIVAL_TABLES)
         self._describe(WORLD.name, as_words(self.state.simulation[WORLD.name].snapshot()[1]))
         for name in dict.fromkeys((self.sensor, *self._tables)):
             try:
@@ -193,6 +203,17 @@ class EmulatorService:
         if self.sensor in FRAME_SENSOR_TYPES:
             self._rings = FrameRings.attach(self.state.server, writable=True)
             self._describe(FRAME_NUMBERS, self._frame_numbers())
+        if arrivals := [table for name, table in ARRIVAL_TABLES.items() if name in named]:
+            self._attach_fronts(arrivals)
+
+    def _attach_fronts(self, arrivals: Sequence[Table]) -> None:
+        """Describe the tables of arrivals, which have no rows that stay, and open the rings of fronts."""
+        try:
+            self._fronts = FrontReader.open(self.state.server)
+        except (NotRunning, AttachError) as error:
+            raise ValueError(str(error)) from None
+        for number, table in enumerate(arrivals, len(self._feeds)):
+            self._push(TableDescription(number, table.name, 0, table.dtype.itemsize, column_hash(table.dtype)))
 
     def _describe(self, name: str, words: Ints, send: bool = True) -> None:
         feed = self._feeds[name] = _Feed(len(self._feeds), words)
@@ -289,7 +310,16 @@ class EmulatorService:
             self._send_changes(name, as_words(rows), mine, wanted)
         if self._rings is not None:
             self._send_changes(FRAME_NUMBERS, self._frame_numbers(), mine, wanted)
-        self._push(Due(view.tick if due is None else due, view.tick, view.time_ns, self._version))
+        if self._fronts is not None:
+            self._waiting += split_batch(self._fronts.take())
+        self._waiting.append(Due(view.tick if due is None else due, view.tick, view.time_ns, self._version))
+        self.continue_sending()
+
+    def continue_sending(self) -> bool:
+        """Send the waiting events for which the session has room. Return whether any are left."""
+        while self._waiting and self._room() > 0:
+            self._push(self._waiting.popleft())
+        return bool(self._waiting)
 
     def _send_changes(self, name: str, words: Ints, mine: Mask, wanted: Mask) -> None:
         if name == INSTRUMENTS.name:

@@ -2,7 +2,7 @@
 
 A segment ``/wavesim.NAME.fronts`` contains a ring of WAVEFORM records, a ring of FRONT records, the table SOUND and the
 samples of sounds (see :mod:`wavesim_sdk.front_tables`). The segment begins like the other segments: magic ``WAVEFRNT``,
-version, 16 bytes of the record hash, the size of the segment, and the PID and start time of the server. Ten integers of
+version, 16 bytes of the record hash, the size of the segment, and the PID and start time of the server. Eleven integers of
 8 bytes follow; see :class:`FrontRings`.
 
 Each ring has one writer, the engine, and any number of readers. Record n (counted from 0) is in slot ``n % capacity``.
@@ -36,12 +36,12 @@ __all__ = ["FrontBatch", "FrontReader", "FrontRings"]
 
 MAGIC = b"WAVEFRNT"
 VERSION = 2
-HEADER, HEADER_NUMBERS = 4096, 17
+HEADER, HEADER_NUMBERS = 4096, 18
 FRONTS_PER_HYDROPHONE = 16_384  #: capacity of the ring of fronts for each hydrophone
 MAX_FRONTS, WAVEFORMS = 131_072, 4096  #: maximum capacity of the ring of fronts, and capacity of the ring of waveforms
 #: indices of numbers in the header
 FRONT_CAPACITY, WAVEFORM_CAPACITY, EPOCH, TIME = 7, 8, 9, 10
-FIRST_WAVEFORM, WAVEFORMS_BEGUN, WAVEFORMS_DONE, FIRST_FRONT, FRONTS_BEGUN, FRONTS_DONE = range(11, 17)
+FIRST_WAVEFORM, WAVEFORMS_BEGUN, WAVEFORMS_DONE, FIRST_FRONT, FRONTS_BEGUN, FRONTS_DONE, DISCARDED = range(11, 18)
 SEGMENT = RingSegment(
     "fronts",
     MAGIC,
@@ -103,6 +103,7 @@ class FrontRings:
             self._store(sound)
         _append(header, WAVEFORMS_BEGUN, self.waveforms, batch.waveforms)
         _append(header, FRONTS_BEGUN, self.fronts, batch.fronts)
+        header[DISCARDED] += batch.lost  # by the engine, before it wrote them
         header[TIME] = batch.time_ns
 
     def _store(self, sound: StoredSound) -> None:
@@ -162,6 +163,7 @@ class FrontReader:
         self.lost = 0
         self._epoch = -1
         self._waveforms = self._fronts = 0  # numbers of the next records
+        self._discarded = 0  # number of records that the engine had discarded at the last call
 
     @classmethod
     def open(cls, server: str) -> FrontReader:
@@ -177,6 +179,7 @@ class FrontReader:
             if epoch != self._epoch:
                 is_restarted = True
                 waveform, front = int(header[FIRST_WAVEFORM]), int(header[FIRST_FRONT])
+            discarded = int(header[DISCARDED])
             time_ns = int(header[TIME])  # before the counts, so that the fronts are complete until then
             fronts, front, lost_fronts = _read(header, FRONTS_BEGUN, rings.fronts, front)
             waveforms, waveform, lost_waveforms = _read(header, WAVEFORMS_BEGUN, rings.waveforms, waveform)
@@ -185,6 +188,8 @@ class FrontReader:
             if int(header[EPOCH]) == epoch:
                 break
         lost = 0 if is_restarted else lost_fronts + lost_waveforms + len(numbers) - len(sounds)
+        lost += 0 if is_restarted else discarded - self._discarded
+        self._discarded = discarded
         self._epoch, self._waveforms, self._fronts = epoch, waveform, front
         self.lost += lost
         return FrontBatch(waveforms, fronts, time_ns, is_restarted, lost, tuple(sounds))

@@ -76,6 +76,7 @@ FRONT = Table(
     (
         integer("signal", "", "Number of the signal."),
         integer("receiver", "", "Row of the hydrophone in the `hydrophone` table."),
+        integer("generation", "", "Generation number of the hydrophone, as in the `instruments` table."),
         integer("path", "", "Number of the propagation path. All fronts of a path have the same number."),
         integer("number", "", "Number of the front, from 0 at the start of the emission."),
         integer("last", "", "1 = last front of the signal, at the end of the emission."),

@@ -246,6 +246,15 @@ class ImagingFrame:
         return self.samples * (float(self.record["span"]) / (1 << (bits - 1)) if bits else 1.0)
 
     @property
+    def sixteen_bit_samples(self) -> Any:
+        """Samples of a hydrophone (channels, samples) as int16, for formats that have no other type; 32768 is full scale."""
+        bits, found = int(self.record["tvg"]), self.samples
+        if bits == 0:
+            scaled = np.floor(np.asarray(found, float) * (32768.0 / float(self.record["span"])) + 0.5)
+            return np.clip(scaled, -32768, 32767).astype(np.int16)
+        return (found >> (bits - 16) if bits > 16 else found << (16 - bits)).astype(np.int16)
+
+    @property
     def pressures(self) -> Any:
         """Sound pressures in uPa (channels, samples) for the hydrophone's sensitivity and gain."""
         return self.voltages * 10.0 ** (-0.05 * (float(self.record["floor"]) + float(self.record["gain"])))
@@ -353,6 +362,11 @@ def _is_sound(r: Any, size: int) -> bool:
         return True
     bits, rate = float(r["tvg"]), float(r["frequency"])
     return bits in HYDROPHONE_BITS and size == np.dtype(sample_type(int(bits))).itemsize and 1.0 <= rate <= 1e9
+
+
+def raw_image_type(dtype: np.dtype[Any]) -> int:
+    """Return the code of a hydrophone's sample type in `marine_acoustic_msgs/SonarImageData`."""
+    return {"i2": 3, "i4": 5, "f4": 8}[dtype.str[1:]]
 
 
 def sample_type(bits: int) -> str:

@@ -140,9 +140,17 @@ _BUILT_IN = (
             value("level", "dB re 1 uPa", "Root-mean-square level of all channels in the newest block; NaN = silence."),
             value("clipped", "", "Number of samples of the newest block that were clipped."),
             value("replayed", "", "Number of signals in the newest block that a measured channel shaped (<replay>)."),
-            value("refused", "", "Number of signals in the newest block that take the paths of the medium because their measured channel cannot carry them."),
+            value(
+                "refused",
+                "",
+                "Number of signals in the newest block that take the paths of the medium because their measured channel cannot carry them.",
+            ),
+            value("lost", "", "Number of arrivals at all hydrophones that the emulator has lost so far; 0 in a complete run."),
         ),
-        (value("next", "", "Number of the first sample of the next block."),),
+        (
+            value("next", "", "Number of the first sample of the next block."),
+            value("lost_count", "", "Number of lost arrivals, which no fault changes."),
+        ),
     ),
     sensor_table(
         "imu",

@@ -258,6 +258,7 @@ from wavesim_devices import cli_further_modems as cli_further_modems  # noqa: E4
 from wavesim_devices import cli_modems as cli_modems  # noqa: E402  # the modules register their commands
 from wavesim_devices import cli_navigation as cli_navigation  # noqa: E402
 from wavesim_devices import cli_own as cli_own  # noqa: E402
+from wavesim_devices import cli_passive_sonar as cli_passive_sonar  # noqa: E402
 from wavesim_devices import cli_positioning as cli_positioning  # noqa: E402
 from wavesim_devices import cli_scanning_sonars as cli_scanning_sonars  # noqa: E402
 from wavesim_devices import cli_sonar_3d as cli_sonar_3d  # noqa: E402

@@ -34,6 +34,7 @@ from wavesim_emulators.sensor_bank import SensorBank
 from wavesim_kernels.compiler import compile_for_types
 from wavesim_sdk.arrays import Floats, Ints, Mask, Record
 from wavesim_sdk.attach import FleetSnapshot
+from wavesim_sdk.front_tables import FrontBatch
 from wavesim_sdk.sensors import sensor_table_of
 from wavesim_world.config import LoadedConfig
 
@@ -64,8 +65,8 @@ class Emulator:
     #: the bodies that it needs
     needs_all_bodies: ClassVar[bool] = True
 
-    #: whether the emulator needs more of the server's shared memory than tables, so that it cannot serve over the network
-    is_local: ClassVar[bool] = False
+    #: whether the emulator needs the waveforms and fronts of sound; see :meth:`connect`
+    needs_fronts: ClassVar[bool] = False
 
     #: kernels of :meth:`measure`, each with arguments of the types that it receives
     kernels: ClassVar[bank_kernels.Kernels] = ()
@@ -96,6 +97,12 @@ class Emulator:
         """Prepare to serve a server on another machine; ``write_frame(row, record, *payload)`` sends it a frame. This
         method is called instead of :meth:`open`, before the emulator joins.
         """
+
+    def connect(self, take: Callable[[], FrontBatch]) -> None:
+        """Set the source of the fronts: a function that returns those since its last call. An emulator with
+        :attr:`needs_fronts` must override this method.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not implement connect()")
 
     def begin(self, view: FleetSnapshot, weather: Any) -> None:
         """Prepare a tick. This method is called once per tick, before :meth:`measure`."""

@@ -32,7 +32,7 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
     run in separate processes and are restarted when they fail. Each can be stopped and replaced at any time.
 
     With --server HOST:PORT, the emulators join a server on another machine over the network. They need a copy of that
-    server's configuration file. Hydrophones need an emulator on the server's machine. If the server requires keys, set WAVESIM_KEYS to the path of the emulators' key file.
+    server's configuration file. If the server requires keys, set WAVESIM_KEYS to the path of the emulators' key file.
     """
     named = sensors[-1].endswith(".xml") or Path(sensors[-1]).is_file()
     *names, config = sensors if named else (*sensors, "config.xml")
@@ -40,7 +40,6 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
         raise click.UsageError("name at least one sensor, or `all`")
     from wavesim_emulators.manager import EmulatorManager
     from wavesim_emulators.process import EmulatorProcess
-    from wavesim_sdk.emulator_attachment import is_remote
     from wavesim_world.config import load
 
     known = {e.name: e for e in entry_points(group="wavesim.emulators")}
@@ -62,13 +61,6 @@ def emulate(sensors: tuple[str, ...], server: str, free: bool) -> None:
         if sensor not in there:
             raise UnknownPart(f"no body in {config} has a sensor of type '{sensor}'{suggest_name(sensor, there)}")
     kinds = {s: known[s].load() for s in types}
-    if names == ["all"] and is_remote(server):
-        for sensor in [s for s, kind in kinds.items() if kind.is_local]:
-            echo(f"emulator {sensor}: not started, because it must run on the server's machine", err=True)
-            del kinds[sensor]
-        types = list(kinds)
-        if not types:
-            raise UnknownPart(f"all sensors in {config} need an emulator on the server's machine")
     if len(types) > 1:
         for kind in kinds.values():
             kind.load_kernels()  # once, for all emulators, which are forks of this process

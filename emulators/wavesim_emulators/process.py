@@ -11,6 +11,7 @@ from types import FrameType
 from wavesim_emulators.base import Emulator
 from wavesim_emulators.sensor_bank import SensorBank
 from wavesim_sdk import termination_signals
+from wavesim_sdk.arrival_batches import ARRIVAL_TABLES
 from wavesim_sdk.emulator_attachment import EmulatorAttachment, attach_emulator, is_remote
 from wavesim_sdk.errors import AttachError, NotRunning
 
@@ -25,16 +26,15 @@ class EmulatorProcess:
     def __init__(self, emulator: Emulator, server: str, free_running: bool = False) -> None:
         self.emulator, self.free_running = emulator, free_running
         self._stop = False
-        if is_remote(server) and emulator.is_local:
-            raise AttachError(
-                f"the emulator '{emulator.sensor}' reads more of the server's memory than a network carries; run it on the server's machine, with the server's NAME"
-            )
         if is_remote(server):  # before joining, because a server removes a silent client
             emulator.load_kernels()
             emulator.open_remote(lambda row, record, *payload: self.attachment.write_frame(row, record, *payload))
+        tables = ("weather", *emulator.needs, *(ARRIVAL_TABLES if emulator.needs_fronts else ()))
         self.attachment: EmulatorAttachment = attach_emulator(
-            server, emulator.sensor, ("weather", *emulator.needs), emulator.needs_all_bodies
+            server, emulator.sensor, tables, emulator.needs_all_bodies
         )
+        if emulator.needs_fronts:
+            emulator.connect(self.attachment.take_fronts)
         world = self.attachment.world
         theirs, ours = bytes(world["digest"]).decode(), emulator.loaded.digest
         if theirs not in ("", ours):

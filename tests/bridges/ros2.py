@@ -16,7 +16,20 @@ import numpy as np
 from cyclonedds.core import Listener
 from cyclonedds.domain import Domain, DomainParticipant
 from cyclonedds.idl import IdlStruct
-from cyclonedds.idl.types import array, float32, float64, int8, int32, int64, sequence, uint8, uint16, uint32, uint64
+from cyclonedds.idl.types import (
+    array,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    sequence,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from cyclonedds.pub import DataWriter
 from cyclonedds.qos import Policy, Qos
 from cyclonedds.sub import DataReader
@@ -544,3 +557,52 @@ class Boat:
         ahead = clipped(80.0 * self.left, 600.0) * max(math.cos(wrong), 0.0) ** 4
         turn = clipped(900.0 * wrong - 500.0 * imu.angular_velocity.z, 500.0)
         return ahead - turn, ahead + turn
+
+
+@dataclass
+class PingInfo(IdlStruct, typename=_type("marine_acoustic_msgs/PingInfo")):
+    frequency: float32
+    sound_speed: float32
+    tx_beamwidths: sequence[float32]
+    rx_beamwidths: sequence[float32]
+
+
+@dataclass
+class SonarImageData(IdlStruct, typename=_type("marine_acoustic_msgs/SonarImageData")):
+    is_bigendian: bool
+    dtype: uint32
+    beam_count: uint32
+    data: sequence[uint8]
+
+
+@dataclass
+class RawSonarImage(IdlStruct, typename=_type("marine_acoustic_msgs/RawSonarImage")):
+    header: Header
+    ping_info: PingInfo
+    sample_rate: float32
+    samples_per_beam: uint32
+    sample0: uint32
+    tx_delays: sequence[float32]
+    tx_angles: sequence[float32]
+    rx_angles: sequence[float32]
+    image: SonarImageData
+
+    @property
+    def array(self) -> Any:
+        """The samples (channels, samples)."""
+        kind = {3: "<i2", 5: "<i4", 8: "<f4"}[self.image.dtype]
+        return np.frombuffer(bytes(self.image.data), kind).reshape(self.samples_per_beam, self.image.beam_count).T
+
+
+@dataclass
+class HydrophoneSamples(IdlStruct, typename=_type("mil_passive_sonar/HydrophoneSamples")):
+    channels: int32
+    samples: int32
+    sample_rate: int32
+    data: sequence[int16]
+
+
+@dataclass
+class HydrophoneSamplesStamped(IdlStruct, typename=_type("mil_passive_sonar/HydrophoneSamplesStamped")):
+    header: Header
+    hydrophone_samples: HydrophoneSamples

@@ -52,6 +52,7 @@ DEVICES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     "sbe45": ("--tcp 0", (b"TS\r\n", b"DS\r\n")),
     "seatrac": ("--beacon 3 --tcp 0", (b"#0161C0\r\n", b"#020000\r\n")),
     "surveyor": ("--tcp 0", (b"BR\x02\x00\x06\x00\x00\x00\x05\x00\x9f\x00",)),
+    "sylphase": ("--stream tcp:0", ()),
     "uasp": (
         "--command tcp:0",
         (b'{"action": "version"}\n', b'{"action": "get", "param": "time"}\n', b'{"action": "odata", "data": "AAAA"}\n'),
@@ -77,7 +78,7 @@ DEVICES: dict[str, tuple[str, tuple[bytes, ...]]] = {
     "xsens": ("--tcp 0", (b"\xfa\xff\x30\x00\xd1", b"\xfa\xff\x10\x00\xf1")),
 }
 #: devices that only send: they have no commands
-TALKERS = {"boat", "nmea", "usbl"}
+TALKERS = {"boat", "nmea", "sylphase", "usbl"}
 
 
 class Served:

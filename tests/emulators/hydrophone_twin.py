@@ -125,6 +125,7 @@ class Emission:
         for row, path, number in zip(rows, self.paths, range(99), strict=False):
             tr, _, d = self.arrival(te, path, (0.0, 0.0, 0.0))
             row["signal"], row["path"], row["number"] = self.signal, number, np.arange(len(te))
+            row["generation"] = 1
             row["last"][-1] = 1
             row["emission"], row["arrival"], row["length"], row["level"] = te, tr, d, self.received(d)
             row["surface"], row["phase"] = path.surface, math.pi * path.surface + path.phase

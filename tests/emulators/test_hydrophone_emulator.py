@@ -30,6 +30,7 @@ class Listening:
         self.blocks: list[ImagingFrame] = []
         self._waveforms: list[Record] = []
         self._fronts: list[Record] = []
+        self.lost = 0  #: records that the source lost since the last call
         self.bench.emulator.open_remote(self._write)
         self.bench.emulator.connect(self._take)
 
@@ -42,16 +43,18 @@ class Listening:
     def _take(self) -> FrontBatch:
         waveforms = np.concatenate([np.zeros(0, WAVEFORM.dtype), *self._waveforms])
         fronts = np.concatenate([np.zeros(0, FRONT.dtype), *self._fronts])
-        self._waveforms, self._fronts = [], []
-        return FrontBatch(waveforms, fronts, 0)
+        self._waveforms, self._fronts, lost, self.lost = [], [], self.lost, 0
+        return FrontBatch(waveforms, fronts, 0, lost=lost)
 
-    def hear(self, signal: int, start: float, duration: float = 0.02) -> None:
+    def hear(self, signal: int, start: float, duration: float = 0.02, generation: int = 1) -> None:
         """Let a tone of 2 kHz arrive 20 ms after the start of its emission."""
         e = Emission(
             at_rest(0, 0, 20), at_rest(30, 0, 20), signal=signal, start=start, duration=duration, frequency=2e3
         )
         self._waveforms.append(e.waveform())
-        self._fronts.append(e.fronts())
+        fronts = e.fronts()
+        fronts["generation"] = generation
+        self._fronts.append(fronts)
 
     def run(self, first: int, last: int) -> list[ImagingFrame]:
         """Return the new blocks of the due ticks ``first`` to ``last``, in units of blocks."""
@@ -93,12 +96,15 @@ def test_nothing_is_clipped_above_the_water(config: Make) -> None:
 
 
 def test_a_hydrophone_that_uses_a_row_again_hears_from_its_first_block(config: Make) -> None:
-    """A body leaves, and another one enters between two blocks. Its first block contains the sound since then."""
+    """A body leaves, and another one enters between two blocks. Its first block contains the sound since then, but not
+    the sound that the first body heard after its last block.
+    """
     listening = Listening(config)
     listening.run(1, 3)
+    listening.hear(1, 0.29)
     listening.bench.leave(0)
     listening.bench.enter(0, "b7")
-    listening.hear(2, 0.32)
+    listening.hear(2, 0.32, generation=2)
     blocks = listening.run(4, 5)
     assert {b.body for b in blocks} == {"b7"}
     first, sound = joined(blocks)
@@ -143,3 +149,27 @@ def test_frames_at_any_time_may_overlap(config: Make) -> None:
     noisy = Listening(config, KEYS.replace('ambient="no"', ""))
     noisy.bench.emulator.is_instant, listening = True, noisy
     assert frame(60).payload == frame(60).payload != frame(60, 2).payload
+
+
+def test_lost_arrivals_are_counted(config: Make) -> None:
+    """The count continues when another process takes over or a fault changes the values, and begins again for another
+    hydrophone in the row.
+    """
+    listening = Listening(config)
+
+    def counted(tick: int, lost: int) -> float:
+        listening.lost = lost
+        listening.run(tick, tick)
+        return float(listening.bench.out["lost"][0])
+
+    assert [counted(1, 0), counted(2, 5), counted(3, 0), counted(4, 2)] == [0.0, 5.0, 5.0, 7.0]
+    listening.bench.fault(0, "bias", 100.0, "lost")
+    assert counted(5, 0) == 107.0
+    listening.bench.fault(0, "none")
+    listening.bench.replace(keep=True)
+    listening.bench.emulator.open_remote(listening._write)
+    listening.bench.emulator.connect(listening._take)
+    assert [counted(6, 0), counted(7, 1)] == [7.0, 8.0]
+    listening.bench.leave(0)
+    listening.bench.enter(0, "b7")
+    assert [counted(8, 0), counted(9, 4)] == [0.0, 4.0]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.physics.courses import Course, Courses, world
 from tests.physics.sea import PLAIN, node, run, sea
 from tests.sdk.test_sound_volume import DEGREE, HEAD, write_volume
 from wavesim_server import Simulation
@@ -156,3 +157,48 @@ def test_rays_that_appear_are_found_after_a_refresh(
     for k, found in enumerate(late):
         assert found in exact[max(k - 6, 0) : k + 1], k
     assert late[5] != exact[5] and late[-1] == exact[-1]
+
+
+DEPTHS = np.linspace(0.0, 60.0, 7)
+#: speeds of sound at these depths: faster at the top, and a channel at 20 m
+LAYERS = {
+    "downward": np.array([1512.0, 1511.0, 1507.0, 1502.0, 1500.0, 1499.5, 1499.0]),
+    "channel": np.array([1508.0, 1503.0, 1499.0, 1502.0, 1505.0, 1507.0, 1508.0]),
+}
+
+
+@pytest.mark.parametrize("layers", LAYERS)
+@pytest.mark.parametrize("distance", [250.0, 900.0])
+def test_fronts_through_layers_are_those_of_a_search_for_each(layers: str, distance: float, tmp_path: Path) -> None:
+    """Both ends move, and the rays of a front are refined from those of the front before. A search for each front gives
+    the same paths at the same times.
+    """
+    (tmp_path / "c.txt").write_text("".join(f"{z} {c}\n" for z, c in zip(DEPTHS, LAYERS[layers], strict=True)))
+    loaded = world(order=2, folder=tmp_path, acoustics='profile="file" file="c.txt"')
+    courses = {
+        "source": Course((0.0, 0.0, 20.0), (3.0, 1.0, 0.2)),
+        "listener": Course((distance, 60.0, 31.0), (-2.0, 2.0, -0.3), 1.5, 0.8),
+    }
+
+    def fronts(with_known_rays: bool) -> Any:
+        lab = Courses(loaded, courses)
+        listening = lab.sim.channel.hydrophones
+        assert listening is not None
+        if not with_known_rays:
+            m = listening.medium
+            listening._set_arrays(m._replace(pairs=m.pairs[:0], known_rays=m.known_rays[:0]), listening.fronts)
+        lab.sim.ping(0, 25e3, duration=0.5)
+        lab.advance(0.5 + distance / 1400.0)
+        if with_known_rays:
+            (pair,) = listening.medium.pairs[listening.medium.pairs["key"] > 0]
+            assert 0 < pair["count"] <= 10 and pair["searched"] > 0.3 and pair["used"] - pair["searched"] > 0.02
+        return np.sort(lab.sim.take_fronts().fronts, order=["number", "path", "arrival"])
+
+    known, searched = fronts(True), fronts(False)
+    assert len(known) == len(searched) >= 26 * 3
+    for column in ("number", "path", "surface", "bottom", "last", "emission"):
+        assert np.array_equal(known[column], searched[column])
+    assert np.abs(known["arrival"] - searched["arrival"]).max() < 1e-9
+    assert np.abs(known["times"][:, :2] - searched["times"][:, :2]).max() < 1e-9
+    assert np.abs(known["rates"][:, :2] - searched["rates"][:, :2]).max() < 1e-9
+    assert np.abs(known["level"] - searched["level"]).max() < 1e-3

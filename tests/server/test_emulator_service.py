@@ -11,10 +11,24 @@ import pytest
 
 from wavesim_conformance.emulator import MOUNTED_INSTRUMENTS, FakeEngine
 from wavesim_sdk.arrays import Record, as_words
+from wavesim_sdk.arrival_batches import ArrivalCollector
 from wavesim_sdk.attach import SharedState
 from wavesim_sdk.emulator_service import EmulatorService
+from wavesim_sdk.front_rings import SEGMENT, FrontRings
+from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch
 from wavesim_sdk.shared_memory import DONE, OWNER
-from wavesim_sdk.wire.emulator_items import Attach, Due, FramePart, Rows, Serve, TableDescription, Values, Written
+from wavesim_sdk.wire.emulator_items import (
+    ArrivalPart,
+    Arrivals,
+    Attach,
+    Due,
+    FramePart,
+    Rows,
+    Serve,
+    TableDescription,
+    Values,
+    Written,
+)
 
 PLACE = MOUNTED_INSTRUMENTS[0][2]
 
@@ -25,10 +39,14 @@ class Bench:
     def __init__(self, engine: FakeEngine) -> None:
         self.engine, self.tables, self.names = engine, dict[str, Any](), dict[int, str]()
         self.sent: list[Any] = []
-        self.service = EmulatorService(SharedState(engine.name), engine.sensor, self.take, lambda due: None)
+        self.room = 10**6  #: number of events that the session can take
+        self.service = EmulatorService(
+            SharedState(engine.name), engine.sensor, self.take, lambda due: None, room=lambda: self.room
+        )
 
     def take(self, event: Any) -> None:
         self.sent.append(event)
+        self.room -= 1
         match event:
             case TableDescription(number, name, rows, size):
                 self.names[number], self.tables[name] = name, bytearray(rows * size)
@@ -92,6 +110,46 @@ def test_all_bodies_on_request(bench: Bench) -> None:
     bench.ask(25)
     assert bench.rows("identity")["name"].tolist()[:3] == [b"alpha", b"beta", b"gamma"]
     assert (bench.rows("state") == bench.engine.vehicles["state"].snapshot()[1]).all()
+
+
+def test_arrivals_wait_until_the_session_has_room(bench: Bench) -> None:
+    """A batch of random records is longer than the session can take at once; DUE follows its last part."""
+    rings = FrontRings.create(bench.engine.name, 1)
+    try:
+        bench.service.handle(Attach(("waveform", "front"), 0))
+        described = {e.name: e for e in bench.sent if isinstance(e, TableDescription)}
+        assert described["front"].rows == 0 and described["front"].row_bytes == FRONT.dtype.itemsize
+        bench.service.handle(Serve(1))
+        rng = np.random.default_rng(1)
+        fronts = np.frombuffer(rng.bytes(3000 * FRONT.dtype.itemsize), FRONT.dtype)
+        rings.write(FrontBatch(np.zeros(1, WAVEFORM.dtype), fronts, 5, True))
+        bench.engine.publish(25)
+        bench.sent.clear()
+        bench.room = 100
+        bench.service.on_due(25)
+        assert bench.room == 0 and not any(isinstance(e, Due) for e in bench.sent)
+        turns = 1
+        bench.room = 100
+        while bench.service.continue_sending():
+            assert bench.room == 0
+            bench.room, turns = 100, turns + 1
+        assert turns > 5 and isinstance(bench.sent[-1], Due)
+        collector = ArrivalCollector()
+        for event in bench.sent:
+            if isinstance(event, Arrivals | ArrivalPart):
+                collector.feed(event)
+        got = collector.take(5)
+        assert got.fronts.tobytes() == fronts.tobytes() and got.is_restarted and len(got.waveforms) == 1
+        bench.service.handle(Written(25, 0))
+        bench.room = 100
+        assert not any(isinstance(e, Arrivals | ArrivalPart) for e in bench.ask(50)), "nothing is new"
+    finally:
+        SEGMENT.remove(bench.engine.name)
+
+
+def test_arrivals_are_refused_without_hydrophones(bench: Bench) -> None:
+    with pytest.raises(ValueError, match="hydrophones"):
+        bench.service.handle(Attach(("waveform", "front"), 0))
 
 
 def good(engine: FakeEngine, tick: int) -> Record:

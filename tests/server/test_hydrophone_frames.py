@@ -20,11 +20,13 @@ from tests.server.test_frames import ask, got, place
 from wavesim_devices import sound_files
 from wavesim_devices.sonar_formats import record as recorder
 from wavesim_devices.sound_files import RefusedFrame, SoundFile
+from wavesim_sdk.epoch import EPOCH
 from wavesim_sdk.errors import UnknownPart, WaveSimError
 from wavesim_sdk.frame_rings import FrameReader, FrameRings, remove_rings
 from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch
 from wavesim_sdk.imaging_frames import FRAME_KINDS, RECORD, ImagingFrame, sample_type
 from wavesim_server.front_relay import FrontRelay
+from wavesim_server.logbook.sonar_rosbag import write_sonar_messages
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_world.config import LoadedConfig
 from wavesim_world.sonars.frame_sizes import create_rings, payload_bytes
@@ -224,6 +226,34 @@ def test_sound_from_a_log(config: Callable[..., LoadedConfig], tmp_path: Path) -
     with pytest.raises(WaveSimError, match=r"'a' has no instrument 'nose'; allowed: ears$"):
         recorder.record_log(log, "a", "nose", tmp_path / "d.wav")
     assert UnknownPart.exit_code == 18
+
+
+@pytest.mark.parametrize("bits", [16, 24, 0])
+def test_samples_as_ros_messages_are_read_by_two_readers(
+    config: Callable[..., LoadedConfig], tmp_path: Path, bits: int
+) -> None:
+    from mcap_ros2.reader import read_ros2_messages
+    from rosbags.highlevel import AnyReader
+
+    writer = LogWriter(tmp_path / "run.mcap", config(FLEET.format(bits=bits)), 1)
+    for n in range(1, 4):
+        writer.frame(block(n, bits))
+    writer.close()
+    bag = tmp_path / "bag.mcap"
+    assert write_sonar_messages(tmp_path / "run.mcap", bag) == 3
+    with bag.open("rb") as file:
+        found = [(m.channel.topic, m.ros_msg) for m in read_ros2_messages(file)]
+    with AnyReader([bag]) as reader:
+        found += [(c.topic, reader.deserialize(raw, c.msgtype)) for c, _, raw in reader.messages()]
+    for k, (topic, m) in enumerate(found):
+        b = block(k % 3 + 1, bits)
+        assert (topic, m.header.frame_id) == ("/a/ears", "a/ears")
+        since = m.header.stamp.sec * 10**9 + m.header.stamp.nanosec - round(EPOCH.timestamp()) * 10**9
+        assert since == b.record["ping_ns"] and m.sample0 == b.first_sample
+        assert (m.sample_rate, m.samples_per_beam, m.image.beam_count) == (RATE, COUNT, 2)
+        assert m.image.dtype == {16: 3, 24: 5, 0: 8}[bits] and len(m.tx_delays) == len(m.rx_angles) == 2
+        samples = np.frombuffer(bytes(m.image.data), b.samples.dtype).reshape(COUNT, 2).T
+        assert np.array_equal(samples, b.samples)
 
 
 def test_the_relay_gives_each_reader_everything_once() -> None:

@@ -162,16 +162,16 @@ class Ros2Instruments:
         self._seen: dict[str, int] = {}
 
     @property
-    def lidars(self) -> list[str]:
-        """Names of the lidars whose points the layout publishes."""
-        return [s.instrument.name for s, *_ in self._outputs if s.instrument.type == "lidar"]
+    def framed(self) -> list[str]:
+        """Names of the instruments whose frames the layout publishes."""
+        return list(dict.fromkeys(s.instrument.name for s, _, _, output in self._outputs if output.from_frame))
 
     def publish_frame(self, frame: ImagingFrame) -> None:
-        """Publish the points of a lidar's scan."""
-        for s, _, writer, _ in self._outputs:
-            if s.instrument.name == frame.name and writer.has_readers:
-                stamp = self._clock.stamp(self._vehicle, int(frame.record["time_ns"]))
-                writer.write(sensor_messages.lidar_cloud(s, frame, stamp))
+        """Publish a scan of a lidar, stamped with its end, or a block of a hydrophone, stamped with its first sample."""
+        time_ns = int(frame.record["ping_ns" if frame.kind == "hydrophone" else "time_ns"])
+        for s, _, writer, output in self._outputs:
+            if s.instrument.name == frame.name and output.from_frame is not None and writer.has_readers:
+                writer.write(output.from_frame(s, frame, self._clock.stamp(self._vehicle, time_ns)))
 
     def publish(self, state: State) -> None:
         """Publish the new values from the instruments."""
@@ -248,11 +248,11 @@ class Ros2Bridge:
                 self._watching.cancel()
 
     def _watch_frames(self, broker: AsyncBroker, instruments: Ros2Instruments) -> None:
-        """Publish the frames of this session's lidars."""
+        """Publish the frames of this session's lidars and hydrophones."""
         self._watched = broker
         if self._watching is not None:
             self._watching.cancel()
-        names = instruments.lidars
+        names = instruments.framed
         if not names:
             return
 
@@ -261,7 +261,7 @@ class Ros2Bridge:
                 async for frame in broker.frames(*names):
                     instruments.publish_frame(frame)
             except WaveSimError as error:
-                self.vehicle.options.report(f"no points from lidars: {error}")
+                self.vehicle.options.report(f"no scans or samples: {error}")
 
         self._watching = asyncio.create_task(watch())
 

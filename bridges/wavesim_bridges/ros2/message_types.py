@@ -66,6 +66,19 @@ float32[] intensities
 geometry_msgs/Vector3[] beam_unit_vec
 float32[] ranges
 """,
+    "marine_acoustic_msgs/msg/SonarImageData": "bool is_bigendian\nuint32 dtype\nuint32 beam_count\nuint8[] data\n",
+    "marine_acoustic_msgs/msg/RawSonarImage": _HEADER
+    + """PingInfo ping_info
+float32 sample_rate
+uint32 samples_per_beam
+uint32 sample0
+float32[] tx_delays
+float32[] tx_angles
+float32[] rx_angles
+SonarImageData image
+""",
+    "mil_passive_sonar/msg/HydrophoneSamples": "int32 channels\nint32 samples\nint32 sample_rate\nint16[] data\n",
+    "mil_passive_sonar/msg/HydrophoneSamplesStamped": _HEADER + "HydrophoneSamples hydrophone_samples\n",
     "interfaces/msg/DVL": _HEADER + "geometry_msgs/Vector3 velocity\nfloat64[9] covariance\n",
     "ros_gz_interfaces/msg/ParamVec": _HEADER + "rcl_interfaces/Parameter[] params\n",
     "uuv_gazebo_ros_plugins_msgs/msg/FloatStamped": _HEADER + "float64 data\n",

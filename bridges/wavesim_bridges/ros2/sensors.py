@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from wavesim_bridges.ros2 import named_actuators
+from wavesim_bridges.ros2 import hydrophones, named_actuators
 from wavesim_bridges.ros2.message_types import Message
 from wavesim_bridges.ros2.mounted_instrument import ARRAY, MessageFactory, MountedInstrument
 from wavesim_bridges.vehicle_motion import product
@@ -310,6 +310,11 @@ def _cloud(s: MountedInstrument, v: Value, stamp: int) -> Message:
     return s.new(CLOUD, header, 1, len(points), fields, False, 12, 12 * len(points), data, True)
 
 
+FromFrame = Callable[
+    [MountedInstrument, ImagingFrame, int], Message
+]  #: function that converts an instrument's frame with its stamp to a message
+
+
 #: fields of a lidar's point: name, offset, and type (4 = uint16, 7 = float32), as drivers of Velodyne's lidars publish
 #: them
 LIDAR_FIELDS = (("x", 0, 7), ("y", 4, 7), ("z", 8, 7), ("intensity", 12, 7), ("ring", 16, 4), ("time", 20, 7))
@@ -341,7 +346,7 @@ def lidar_cloud(s: MountedInstrument, frame: ImagingFrame, stamp: int) -> Messag
 
 
 def _from_frames(s: MountedInstrument, v: Value, stamp: int) -> Message | None:
-    """Return None: the points of the instrument are published from its frames, not from its values."""
+    """Return None: these messages are made from the frames of the instrument, not from its values."""
     return None
 
 
@@ -455,10 +460,11 @@ def _numbers(s: MountedInstrument, v: Value, stamp: int) -> Message:
 
 @dataclass(frozen=True)
 class SensorOutput:
-    """ROS message type for the values from a sensor."""
+    """ROS message type for the values or the frames from a sensor."""
 
     type: str
     to_message: Stamped
+    from_frame: FromFrame | None = None  #: None = made from values
 
 
 NUMBERS = SensorOutput(ARRAY, _numbers)  #: output with all fields of an instrument; every sensor type has this output
@@ -493,7 +499,12 @@ OUTPUTS: dict[str, dict[str, SensorOutput]] = {
     "echosounder": {"range": SensorOutput(RANGE, _echosounder)},
     "ranger": {"points": SensorOutput(CLOUD, _cloud)},
     "multibeam": {"points": SensorOutput(CLOUD, _cloud), "ranges": SensorOutput(SONAR, _sonar)},
-    "lidar": {"points": SensorOutput(CLOUD, _from_frames)},
+    "lidar": {"points": SensorOutput(CLOUD, _from_frames, lidar_cloud)},
+    "hydrophone": {
+        "numbers": NUMBERS,
+        "raw": SensorOutput(hydrophones.RAW, _from_frames, hydrophones.raw_samples),
+        "samples": SensorOutput(hydrophones.SAMPLES, _from_frames, hydrophones.stamped_samples),
+    },
     "scanner": {"scan": SensorOutput("sensor_msgs/msg/LaserScan", _scan)},
     "uwb": {"pose": SensorOutput(POSE, _uwb)},
     "anemometer": {"wind": SensorOutput("geometry_msgs/msg/Vector3Stamped", _wind)},

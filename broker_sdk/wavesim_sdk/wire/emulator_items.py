@@ -50,6 +50,29 @@ class Due:
     version: int = record_field(UINT32, "increases whenever a body or an instrument is added, removed or changed")
 
 
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """New records of the tables `waveform` and `front`, which the following DUE completes. They are compressed, because
+    most columns hardly differ from record to record.
+    """
+
+    restarted: int = record_field(
+        FLAG, "1 = discard all earlier records, because the emulator has just joined or the simulation time has changed"
+    )
+    lost: int = record_field(Int(0, 2**53), "number of records that were lost on their way, since the last DUE")
+    waveforms: int = record_field(UINT32, "number of new records of `waveform`")
+    fronts: int = record_field(UINT32, "number of new records of `front`")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivalPart:
+    """Part of the records that the last ARRIVALS announced: first those of `waveform`, then those of `front`, together
+    compressed by zlib (RFC 1950). The parts are sent in order.
+    """
+
+    data: bytes = record_field(_DATA, "compressed bytes")
+
+
 # ------------------------------------------------------------------------------------------------ requests
 
 

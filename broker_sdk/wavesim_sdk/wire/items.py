@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from wavesim_sdk.tables import MAX_ACTUATORS, MAX_PAYLOAD, MAX_SIGNAL_S
-from wavesim_sdk.wire.emulator_items import Attach, Due, FramePart, Rows, Serve, TableDescription, Values, Written
+from wavesim_sdk.wire.emulator_items import (
+    ArrivalPart,
+    Arrivals,
+    Attach,
+    Due,
+    FramePart,
+    Rows,
+    Serve,
+    TableDescription,
+    Values,
+    Written,
+)
 from wavesim_sdk.wire.messages import (
     FLAG,
     MAX_SENSORS,
@@ -67,6 +78,8 @@ class EventKind(IntEnum):
     DUE = 16
     DEVICE_FAULT = 17
     TIME_CHANGED = 18
+    ARRIVALS = 19
+    ARRIVAL_PART = 20
 
 
 class Request(IntEnum):
@@ -319,6 +332,8 @@ EVENTS = TaggedUnion(
         EventKind.DUE: Due,
         EventKind.DEVICE_FAULT: DeviceFault,
         EventKind.TIME_CHANGED: TimeChanged,
+        EventKind.ARRIVALS: Arrivals,
+        EventKind.ARRIVAL_PART: ArrivalPart,
     },
 )
 AnyEvent = (
@@ -340,6 +355,8 @@ AnyEvent = (
     | Due
     | DeviceFault
     | TimeChanged
+    | Arrivals
+    | ArrivalPart
 )
 
 # ------------------------------------------------------------------------------------------------ requests

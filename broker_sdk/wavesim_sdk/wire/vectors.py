@@ -96,6 +96,7 @@ _EMULATOR_EVENTS = _items(
     e.Rows(5, 384, bytes(range(8))),
     e.Due(250, 251, 1_004_000_000, 2),
 )
+_ARRIVAL_EVENTS = _items(i.EVENTS, e.Arrivals(1, 0, 1, 12), e.ArrivalPart(bytes(range(8))))
 _EMULATOR_REQUESTS = _items(
     i.REQUESTS,
     e.Attach(("weather", "actuation"), 0),
@@ -162,6 +163,7 @@ VECTORS: list[tuple[int, int, int, Any]] = [
     (TOKEN, 13, 1, m.Events(19, _DEVICE_EVENTS)),
     (TOKEN, 14, 1, m.Events(20, _TIME_EVENTS)),
     (TOKEN, 13, 2, m.Requests(24, _TIME_REQUESTS)),
+    (TOKEN, 15, 1, m.Events(21, _ARRIVAL_EVENTS)),
     (0, 2, 0, m.Join(_COOKIE, 7, "lauv", m.Role.INSTRUMENT, device="nmea")),
 ]
 

@@ -27,7 +27,7 @@ from wavesim_sdk.arrays import Array, Record
 from wavesim_sdk.attach import FleetSnapshot
 from wavesim_sdk.elementary import log10
 from wavesim_sdk.errors import AttachError
-from wavesim_sdk.front_rings import WAVEFORMS, FrontReader
+from wavesim_sdk.front_rings import WAVEFORMS
 from wavesim_sdk.front_tables import FRONT_INTERVAL_S, RADIATED_NOISE, FrontBatch, StoredSound
 from wavesim_sdk.tables import SensorFault
 from wavesim_world.config import LoadedConfig
@@ -53,13 +53,15 @@ class HydrophoneEmulator(FrameEmulator):
     """Emulator that synthesises the samples of all hydrophones."""
 
     sensor = "hydrophone"
-    is_local = True
+    needs_fronts = True
+    needs_all_bodies = False
 
     def __init__(self, loaded: LoadedConfig) -> None:
         super().__init__(loaded)
         self._take: Callable[[], FrontBatch] | None = None
         self._receivers: dict[int, HydrophoneReceiver] = {}  # by row of the table
-        self._unplaced: dict[int, list[Record]] = {}  # fronts of hydrophones that have no block yet
+        #: fronts of hydrophones that have no block yet, by row and generation
+        self._unplaced: dict[tuple[int, int], list[Record]] = {}
         self._generations: dict[int, int] = {}  # generation of the hydrophone in each row
         self._waveforms: OrderedDict[int, Record] = OrderedDict()  # the newest waveforms, by signal
         self._sounds: dict[int, StoredSound] = {}  # sounds to which these waveforms refer, by number
@@ -68,14 +70,10 @@ class HydrophoneEmulator(FrameEmulator):
         self._sources: dict[int, str] = {}  # name of the body that transmits each signal, if it has a measured channel
         self._channels = replay_channels(loaded)
         self._replaying = {r.source for r in loaded.config.acoustics.replay}
-        self.lost = 0  #: number of fronts that were overwritten before they were read
-
-    def open(self, server: str) -> None:
-        super().open(server)
-        self.connect(FrontReader.open(server).take)
+        self.lost = 0  #: number of records that were lost before they were used
+        self._counted: dict[int, int] = {}  # number of lost records that the table of each hydrophone already counts
 
     def connect(self, take: Callable[[], FrontBatch]) -> None:
-        """Set the source of the fronts: a function that returns those since its last call."""
         self._take = take
 
     @classmethod
@@ -88,9 +86,8 @@ class HydrophoneEmulator(FrameEmulator):
 
     def begin(self, view: FleetSnapshot, weather: Any) -> None:
         if self._take is None:
-            raise AttachError("hydrophones need the engine's fronts, which are available only on the server's machine")
+            raise AttachError("call connect() with the source of the fronts before the first tick")
         batch = self._take()
-        self.lost += batch.lost
         if batch.is_restarted:
             self._receivers.clear()
             self._unplaced.clear()
@@ -100,16 +97,22 @@ class HydrophoneEmulator(FrameEmulator):
             self._sounds.clear()
             self._measured.clear()
         self._forget_replaced(view)
+        self.lost += batch.lost
         self._take_waveforms(view, batch)
-        for place in np.unique(batch.fronts["receiver"]).tolist():
-            fronts = batch.fronts[batch.fronts["receiver"] == place]
-            if place in self._receivers:
-                self._receivers[place].synthesiser.add_fronts(fronts)
-            else:
-                kept = self._unplaced.setdefault(place, [])
-                kept.append(fronts)
-                while sum(map(len, kept)) > UNPLACED_FRONTS:
-                    kept.pop(0)
+        for place, generation in np.unique(batch.fronts[["receiver", "generation"]]).tolist():
+            is_own = (batch.fronts["receiver"] == place) & (batch.fronts["generation"] == generation)
+            self._add_fronts(place, generation, batch.fronts[is_own])
+
+    def _add_fronts(self, place: int, generation: int, fronts: Record) -> None:
+        """Add the fronts of a hydrophone, unless another one now uses its row."""
+        known = self._receivers.get(place)
+        if known is not None and known.identity[0] == generation:
+            known.synthesiser.add_fronts(fronts)
+        elif generation >= self._generations.get(place, 0):
+            kept = self._unplaced.setdefault((place, generation), [])
+            kept.append(fronts)
+            while sum(map(len, kept)) > UNPLACED_FRONTS:
+                self.lost += len(kept.pop(0))
 
     def _take_waveforms(self, view: FleetSnapshot, batch: FrontBatch) -> None:
         """Keep the new waveforms and sounds, and give them to the hydrophones."""
@@ -140,14 +143,17 @@ class HydrophoneEmulator(FrameEmulator):
                 receiver.synthesiser.replay(signal, channel)
 
     def _forget_replaced(self, view: FleetSnapshot) -> None:
-        """Forget the hydrophones whose row another one now uses, before its fronts are added."""
+        """Forget the hydrophones whose row another one now uses."""
         entries = view.tables["instruments"]
         mine = entries[(entries["body"] >= 0) & (entries["type"] == self.sensor.encode())]
         for place, generation in zip(mine["place"].tolist(), mine["generation"].tolist(), strict=True):
             if self._generations.setdefault(place, generation) != generation:
                 self._generations[place] = generation
-                for known in (self._receivers, self._unplaced, self._measured):
+                self._counted[place] = self.lost
+                for known in (self._receivers, self._measured):
                     known.pop(place, None)
+                for key in [k for k in self._unplaced if k[0] == place and k[1] < generation]:
+                    del self._unplaced[key]
 
     def measure(self, now: Batch, out: Record) -> None:
         keys, mounted, c = now.noise.streams("frames"), now.mounted, now.parameters
@@ -184,6 +190,9 @@ class HydrophoneEmulator(FrameEmulator):
                 out["replayed"][i], out["refused"][i] = hears.replayed, hears.refused
                 first, count = first + count, c.block_samples
             out["next"][i] = first
+            out["lost_count"][i] += self.lost - self._counted.get(place, 0)
+            out["lost"][i] = out["lost_count"][i]
+            self._counted[place] = self.lost
             if out["frame"][i] == 0:
                 out["valid"][i] = 0
             self._measured[place] = now.tick, out[i].copy()
@@ -222,7 +231,7 @@ class HydrophoneEmulator(FrameEmulator):
             )
             if self._waveforms:
                 self._add_waveforms(known, np.stack(list(self._waveforms.values())), self._sounds.values())
-            for fronts in self._unplaced.pop(place, ()):
+            for fronts in self._unplaced.pop((place, generation), ()):
                 synthesiser.add_fronts(fronts)
         return known
 

@@ -27,6 +27,7 @@ PATHS = 64  #: number of indices of paths; paths of one front with the same inde
 #: signal-to-noise ratio in the band of a signal, in dB, below which its fronts are omitted; a correlation over the
 #: signal can detect it far below the noise
 FLOOR_DB = -40.0
+MAX_LAYERED_PAIRS = 16_384  #: maximum number of pairs whose rays through layers are remembered
 #: return code of the kernel when the arrays of the hydrophones need more room; see medium_arrays for the other codes
 GROW_FRONTS = 3
 
@@ -207,8 +208,9 @@ def allocate_listening_medium(of: Medium, hydrophones: int) -> Medium:
     signals = 64
     chunks = signals * (hydrophones * paths + 1)
     waiting = chunks * medium_arrays.CHUNK_SIZE
-    pairs = 64
-    while len(of.pairs) and pairs < 4 * len(of.nodes) * hydrophones and pairs < len(of.pairs):
+    # rays are remembered in a sound field, and through layers
+    pairs, most = 64, len(of.pairs) or (MAX_LAYERED_PAIRS if w.mode == medium_arrays.RAYS else 0)
+    while pairs < min(4 * len(of.nodes) * hydrophones, most):
         pairs *= 2
     m = medium_arrays.allocate_medium(
         nodes=nodes,
@@ -222,7 +224,7 @@ def allocate_listening_medium(of: Medium, hydrophones: int) -> Medium:
         hearings=4,
         events=16,
         profile=len(of.profile_z),
-        pairs=pairs if len(of.pairs) else 0,
+        pairs=pairs if most else 0,
         sent=1,
         receptions=16,
     )

@@ -29,12 +29,19 @@ from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.event_queues import free_candidate, take_candidate
 from wavesim_server.acoustics.front_arrays import GROW_FRONTS, PATHS, FrontArrays, FrontTable
 from wavesim_server.acoustics.image_paths import AcousticScene
+from wavesim_server.acoustics.known_rays import knows_layered_rays
 from wavesim_server.acoustics.medium import check_arrival
 from wavesim_server.acoustics.medium_arrays import Medium, MediumTable
 from wavesim_server.acoustics.moving_paths import may_meet_moving_surface
-from wavesim_server.acoustics.propagation import PropagationPath, is_blocked, source_image, straight_path
+from wavesim_server.acoustics.propagation import (
+    PropagationPath,
+    is_blocked,
+    launch_angles,
+    source_image,
+    straight_path,
+)
 from wavesim_server.acoustics.reception import arriving_path, level_of
-from wavesim_server.acoustics.spreading import add_passing_candidates, launch_angles, reach_of
+from wavesim_server.acoustics.spreading import add_passing_candidates, reach_of
 from wavesim_server.acoustics.transducer_motion import TickInterval, attitude, cubic_motion, position_and_velocity
 from wavesim_server.acoustics.types import Record, Vector
 from wavesim_server.dynamics.rotation import to_world
@@ -246,15 +253,17 @@ def _emit_front(
     front.signal, front.number, front.last = signal.id, e.number, 1 if e.number >= e.last else 0
     for k in range(f.arrivals.shape[1]):
         f.arrivals[s, k] = 0
-    angles = launch_angles(m, s)
+    angles = -1  # a hydrophone whose rays are known needs no fan
     limit = signal.reach * (m.water[0].fastest + a.MAX_SPEED) / m.water[0].fastest + a.MAX_SPEED * m.water[0].step
     for h in range(f.hydrophones.shape[0]):
         if m.nodes[rows + h].active == 0:
             continue
         x, y, z, _, _, _ = position_and_velocity(m, tick, rows + h, time)
-        x, y, z = x - signal.x, y - signal.y, z - signal.z
-        if x * x + y * y + z * z <= limit * limit:
+        dx, dy, dz = x - signal.x, y - signal.y, z - signal.z
+        if dx * dx + dy * dy + dz * dz <= limit * limit:
             m.counters[0].receptions = 0  # the medium of the hydrophones keeps no record of losses
+            if angles < 0 and not knows_layered_rays(m, s, rows + h, Vector(x, y, z)):
+                angles = launch_angles(m, s)
             add_passing_candidates(m, scene, s, rows + h, time, tick, angles)
     _retire_if_received(m, s)
 

@@ -39,6 +39,7 @@ class Hydrophones:
     def __init__(self, of: Medium, count: int, step: float, seed: int) -> None:
         self._seed = seed
         self._free = list(range(count))
+        self._generations = np.zeros(count, np.int64)  # number of hydrophones that have used each row
         self._places: dict[int, list[int]] = {}  # numbers of the hydrophones on each body
         medium = front_arrays.share_sea(front_arrays.allocate_listening_medium(of, count), of)
         fronts = front_arrays.allocate_fronts(count, len(medium.signals), len(of.nodes), max(step, FRONT_INTERVAL_S))
@@ -81,6 +82,7 @@ class Hydrophones:
                 continue
             place = heapq.heappop(self._free)
             self._places[row].append(place)
+            self._generations[place] += 1
             h: Any = instrument.parameters
             record, node = f.hydrophones[place], m.nodes[f.counters[0].rows + place]
             elements = mounted_elements(h.position, h.attitude, h.element_positions)
@@ -142,6 +144,7 @@ class Hydrophones:
         f, counters = self.fronts, self.fronts.counters[0]
         found = np.array(f.fronts[:fronts])  # in the order of their ticks only
         found = found[np.argsort(found["arrival"], kind="stable")]
+        found["generation"] = self._generations[found["receiver"]]  # bodies enter only between two advances
         described = np.array(f.waveforms[:waveforms])
         sounds.mark(described)
         self.history.add(described, found, self._in_progress)

@@ -306,7 +306,7 @@ KEPT_RAY = _record(
 
 PAIR = _record(
     "pair",
-    "A source and a receiver whose rays through a sound field are remembered as first guesses.",
+    "A source and a receiver whose rays are remembered as first guesses.",
     integer("key", "", "Number of the pair, from 1; 0 = empty row."),
     value("searched", "s", "Time of the last search for all rays."),
     value("used", "s", "Time of the last use."),
@@ -323,7 +323,8 @@ PAIR = _record(
 KNOWN_RAY = _record(
     "known ray",
     "A ray of a pair, as last aimed.",
-    value("sx", "", "Direction of the ray at the source, in W."),
+    value("angle", "rad", "Launch angle of a ray through layers."),
+    value("sx", "", "Direction at the source, in W, of a ray through a sound field."),
     value("sy", "", ""),
     _small_integer("path", 4, "Index of the path, as for a candidate."),
     _small_integer("bed", 4, "Number of bounces of the ray, plus 1."),

@@ -99,6 +99,15 @@ def eigenray_search(m: Medium, link: rays.Link) -> EigenraySearch:
 
 
 @device_function
+def launch_angles(m: Medium, s: int) -> int:
+    """Fill the fan of rays that leave a signal's source, if rays through layers are used. Returns their number."""
+    if m.water[0].mode != a.RAYS:
+        return 0
+    source = min(max(m.signals[s].z, 0.0), m.profile_z[-1])
+    return int(eigenrays.launch_fan(a.sound_speed_profile(m), source, m.fan))
+
+
+@device_function
 def path_waveguide(m: Medium, scene: AcousticScene, s: int, point: Vector) -> tuple[Waveguide, Vector, Vector]:
     """Return (water and bed between the source of a signal and a point, source, point). Source and point are moved into
     the water if necessary.

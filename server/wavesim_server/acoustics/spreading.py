@@ -18,6 +18,7 @@ from wavesim_server.acoustics.propagation import (
     find_bed_eigenrays,
     found_way,
     keep_direction,
+    launch_angles,
     source_image,
 )
 from wavesim_server.acoustics.reception import Arrival, detection_range, level_of, record_loss
@@ -165,6 +166,8 @@ def _add_eigenray_candidates(
     count = dropped = 0
     if w.mode == a.VOLUME:
         count, dropped = known_rays.find_eigenrays(m, scene, s, j, Vector(x, y, z))
+    elif m.pairs.shape[0] > 0:
+        count, dropped = known_rays.find_layered_eigenrays(m, s, j, Vector(x, y, z), link, angles)
     else:
         count, dropped = eigenrays.find_eigenrays(eigenray_search(m, link), angles)
     if w.uneven != 0:
@@ -246,20 +249,11 @@ def wake_node(m: Medium, scene: AcousticScene, j: int, time: float, tick: TickIn
 
 
 @device_function
-def launch_angles(m: Medium, s: int) -> int:
-    """Fill the fan of rays that leave a signal's source, if rays through layers are used. Returns their number."""
-    if m.water[0].mode != a.RAYS:
-        return 0
-    source = min(max(m.signals[s].z, 0.0), m.profile_z[-1])
-    return int(eigenrays.launch_fan(a.sound_speed_profile(m), source, m.fan))
-
-
-@device_function
 def add_passing_candidates(
     m: Medium, scene: AcousticScene, s: int, j: int, time: float, tick: TickInterval, angles: int
 ) -> None:
     """Add candidates for all paths on which a signal has not yet passed a node at a time within the tick. ``angles`` is
-    the result of :func:`launch_angles`.
+    the result of :func:`launch_angles`; a medium that remembers rays accepts -1, which means that the fan has not been launched.
     """
     signal, w = m.signals[s], m.water[0]
     if w.mode == a.ISOVELOCITY:

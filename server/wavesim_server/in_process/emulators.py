@@ -12,6 +12,7 @@ import numpy as np
 
 from wavesim_sdk.arrays import Ints
 from wavesim_sdk.attach import FleetSnapshot, SensorTableClaim, SharedState
+from wavesim_sdk.front_rings import FrontReader
 from wavesim_sdk.shared_memory import SharedMemoryArea
 from wavesim_server.instruments import DueTicks, InstrumentRegistry, installed_emulators
 from wavesim_server.simulation import Simulation
@@ -58,6 +59,8 @@ class LocalEmulators:
         """
         for bank in self._banks.values():
             bank.emulator.open(self._server)
+            if bank.emulator.needs_fronts:
+                bank.emulator.connect(FrontReader.open(self._server).take)
         state = SharedState(self._server)
         self._claims = {sensor: SensorTableClaim(state, sensor) for sensor in self._banks}
         for claim in self._claims.values():

@@ -1,5 +1,5 @@
-"""Export of frames from sonars, cameras and lidars as an MCAP file with ROS 2 messages of marine_acoustic_msgs and
-sensor_msgs.
+"""Export of frames from sonars, cameras, lidars and hydrophones as an MCAP file with ROS 2 messages of
+marine_acoustic_msgs and sensor_msgs.
 
 - Images (forward-looking, side-scan, scanning): ProjectedSonarImage, in which the samples of all beams at one range
   are followed by those at the next range.
@@ -9,9 +9,11 @@ sensor_msgs.
   increase counter-clockwise.
 - 3D sonars and lidars: the range image as Image (32FC1, m, NaN = no echo) and, under `/points`, PointCloud2 in the frame `map`.
 - Cameras: images as Image, and depths also as Image (`/depth`).
-- Hydrophones are omitted, because ROS 2 has no common message for the samples of several channels.
+- Hydrophones: each block as a RawSonarImage, in which a beam is a channel and the samples of all channels at one time
+  are followed by those at the next time.
 
-Stamps are transmission times. The axes of a sonar are z ahead, x up and y to starboard; its beams are in the y-z plane.
+Stamps are transmission times, and for a hydrophone the time of the first sample on its own clock. The axes of a sonar
+are z ahead, x up and y to starboard; its beams are in the y-z plane.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from mcap.writer import CompressionType, Writer
 
 from wavesim_sdk.epoch import unix
 from wavesim_sdk.errors import LogError
-from wavesim_sdk.imaging_frames import RANGE_IMAGES, SOUNDING_COLUMNS, ImagingFrame
+from wavesim_sdk.imaging_frames import RANGE_IMAGES, SOUNDING_COLUMNS, ImagingFrame, raw_image_type
 from wavesim_sdk.log import frames, usable
 from wavesim_sdk.logfile import CDR_HEADER
 
@@ -65,6 +67,7 @@ def _acoustic_definition(fields: str, *parts: str) -> str:
 
 
 IMAGE, DETECTIONS = "marine_acoustic_msgs/msg/ProjectedSonarImage", "marine_acoustic_msgs/msg/SonarDetections"
+RAW = "marine_acoustic_msgs/msg/RawSonarImage"
 POINTS, SCAN = "sensor_msgs/msg/PointCloud2", "sensor_msgs/msg/LaserScan"
 ECHO, PICTURE = "ping360_sonar_msgs/msg/SonarEcho", "sensor_msgs/msg/Image"
 FLOAT32 = 7  #: code of the type float32 in PointField
@@ -73,6 +76,11 @@ SCHEMAS = {
     IMAGE: _acoustic_definition(
         "geometry_msgs/Vector3[] beam_directions\nfloat32[] ranges\nmarine_acoustic_msgs/SonarImageData image",
         "geometry_msgs/Vector3",
+        "marine_acoustic_msgs/SonarImageData",
+    ),
+    RAW: _acoustic_definition(
+        "float32 sample_rate\nuint32 samples_per_beam\nuint32 sample0\nfloat32[] tx_delays\nfloat32[] tx_angles\n"
+        "float32[] rx_angles\nmarine_acoustic_msgs/SonarImageData image",
         "marine_acoustic_msgs/SonarImageData",
     ),
     DETECTIONS: _acoustic_definition(
@@ -195,6 +203,22 @@ def frame_message(frame: ImagingFrame) -> tuple[str, bytes]:
     return IMAGE, out.message
 
 
+def sample_block_message(frame: ImagingFrame) -> bytes:
+    """Return a block of a hydrophone as a RawSonarImage."""
+    out, samples = _begin_message(frame), frame.samples
+    out.add("f", 0.0, 0.0)
+    for _ in range(2):
+        out.sequence((), "<f4")  # beam widths
+    out.add("f", frame.sampling_rate)
+    out.add("I", samples.shape[1], frame.first_sample % 2**32)
+    for _ in range(3):
+        out.sequence(np.zeros(len(samples)), "<f4")  # delays and angles
+    out.add("?", False)
+    out.add("I", raw_image_type(samples.dtype), len(samples))
+    out.sequence(np.frombuffer(np.ascontiguousarray(samples.T).tobytes(), np.uint8), "u1")
+    return out.message
+
+
 def point_cloud_message(frame: ImagingFrame) -> bytes:
     """Return the detected soundings or pixels of a frame as a PointCloud2 with their positions (east, north, up) and
     levels.
@@ -262,9 +286,10 @@ def frame_messages(frame: ImagingFrame, turns: dict[str, ScanAccumulator]) -> It
     """Yield the topic, the type and the content of each message made from a frame; ``turns`` keeps the unfinished
     turns.
     """
-    if frame.kind == "hydrophone":  # no common message exists for it; see `wavesim record`
-        return
     topic = f"/{frame.body}/{frame.name}"
+    if frame.kind == "hydrophone":
+        yield topic, RAW, sample_block_message(frame)
+        return
     yield topic, *frame_message(frame)
     if frame.kind in ("bathymetry", *RANGE_IMAGES):
         yield f"{topic}/points", POINTS, point_cloud_message(frame)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,6 +21,10 @@ from wavesim_world.config import LoadedConfig
 
 #: type of a function that runs another function in the front end's thread as soon as possible
 RunSoon = Callable[[Callable[[], None]], None]
+
+
+MAX_BACKLOG = 2048  #: number of unacknowledged events above which arrivals of sound wait
+POLL_S = 0.002  #: interval in s at which to continue to send them
 
 
 class EmulatorSessions:
@@ -85,12 +90,24 @@ class EmulatorSessions:
                 lambda event: self._sessions.push(session, event),
                 lambda due: self._report_due(session.token, due),
                 lambda: self.before_frame(self._now()),
+                lambda: MAX_BACKLOG - len(session.outbox),
             )
         except AttachError as error:  # a local emulator claimed it in this moment
             self._sessions.bye(session, str(error))
             return
         session.rate_limiter = TokenBucket(self._rate)
         self.by_token[session.token] = session, service
+
+    def poll(self, now: float) -> float:
+        """Continue to send arrivals that have been waiting. Return the time at which to call this method again."""
+        later = math.inf
+        for session, service in list(self.by_token.values()):
+            try:
+                if service.continue_sending():
+                    later = now + POLL_S
+            except Exception as error:  # it ends only this session
+                self._sessions.fail_session(session, error)
+        return later
 
     def _report_due(self, token: int, due: int) -> None:
         """Let the front end's thread handle the due tick. This method is called by the thread that watches the claim."""

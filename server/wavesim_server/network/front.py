@@ -42,6 +42,7 @@ from wavesim_server import messages
 from wavesim_server.logbook.writer import LogWriter
 from wavesim_server.messages import RecordQueue
 from wavesim_server.network.admission import AdmissionPolicy, BodyParts, JoinResult, Roster
+from wavesim_server.network.arrival_losses import ArrivalLosses
 from wavesim_server.network.broadcast import Address, DatagramRows, StateBroadcaster
 from wavesim_server.network.commands import COMMANDER, PendingCommands, check_recipient, parse_queue_command
 from wavesim_server.network.crews import CrewMember, Crews
@@ -141,6 +142,7 @@ class Front:
         self.admission_policy, self.crews = AdmissionPolicy(loaded, step_ns), Crews()
         self._look_at, self._damaged = 0.0, 0
         self.data_loss = DataLossReport(log, self.clock)
+        self.arrival_losses = ArrivalLosses(areas["vehicles"].tables, self.data_loss.record)
         self.observers = Observers(self.sessions.push)
         self.emulators = EmulatorSessions(name, loaded, areas, self.sessions, lambda: self.now)
         self.pending_commands = PendingCommands(self.engine_queue.execute)
@@ -347,7 +349,7 @@ class Front:
             self._handle_all(self.sessions.take_ended())
         states = math.inf
         try:
-            states = min(self.broadcast.poll(now), self.frame_streamer.poll(now))
+            states = min(self.broadcast.poll(now), self.frame_streamer.poll(now), self.emulators.poll(now))
             if self.frame_logger is not None:
                 states = min(states, self.frame_logger.poll(now))
             if now >= self._orphans_until:
@@ -356,6 +358,7 @@ class Front:
                 self._look_at = now + LONG_S
                 self.steps.report_slow(now)
                 self._report_damaged_queues()
+                self.arrival_losses.poll()
             self.tables.poll(now, self.clock.tick, self.crews.by_token.values())
             states = min(states, self.vehicle_commands.poll(now))
             if self.observers.has_roll_calls:
@@ -419,6 +422,7 @@ class Front:
         self.tables.flush(self.clock.tick)
         if self.frame_logger is not None:
             self.frame_logger.poll(now)
+        self.arrival_losses.poll()
         if self.log is not None:
             self.event_dispatcher.finish()
             self.data_loss.write_summary()

@@ -1,0 +1,65 @@
+"""Batches of waveforms and fronts on their way to an emulator of hydrophones on another machine."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+
+import numpy as np
+
+from wavesim_sdk.front_tables import FRONT, FRONT_TABLES, WAVEFORM, FrontBatch
+from wavesim_sdk.tables import Table
+from wavesim_sdk.wire.emulator_items import MAX_TABLE_DATA, ArrivalPart, Arrivals
+
+__all__ = ["ARRIVAL_TABLES", "ArrivalCollector", "split_batch"]
+
+#: tables whose records an emulator receives as they come, by name
+ARRIVAL_TABLES: dict[str, Table] = {t.name: t for t in FRONT_TABLES}
+LEVEL = 1  #: level of compression: the fastest
+
+
+def split_batch(batch: FrontBatch) -> Iterator[Arrivals | ArrivalPart]:
+    """Yield the events that carry a batch; none if it is empty."""
+    waveforms, fronts = batch.waveforms, batch.fronts
+    if not (batch.is_restarted or batch.lost or len(waveforms) or len(fronts)):
+        return
+    yield Arrivals(int(batch.is_restarted), batch.lost, len(waveforms), len(fronts))
+    data = zlib.compress(waveforms.tobytes() + fronts.tobytes(), LEVEL)
+    for at in range(0, len(data), MAX_TABLE_DATA):
+        yield ArrivalPart(data[at : at + MAX_TABLE_DATA])
+
+
+class ArrivalCollector:
+    """Collector of the events of :func:`split_batch`."""
+
+    def __init__(self) -> None:
+        self._announced = Arrivals(0, 0, 0, 0)
+        self._data = bytearray()
+
+    def feed(self, event: Arrivals | ArrivalPart) -> None:
+        """Add an event."""
+        if isinstance(event, Arrivals):
+            self._announced, self._data = event, bytearray()
+        else:
+            self._data += event.data
+
+    def take(self, time_ns: int) -> FrontBatch:
+        """Return the batch that is complete up to a simulation time in ns. Raises ValueError if its bytes are wrong."""
+        batch, data = self._announced, bytes(self._data)
+        self._announced, self._data = Arrivals(0, 0, 0, 0), bytearray()
+        middle = batch.waveforms * WAVEFORM.dtype.itemsize
+        size = middle + batch.fronts * FRONT.dtype.itemsize
+        try:
+            unpacker = zlib.decompressobj()
+            records = unpacker.decompress(data, size + 1) if data else b""
+        except zlib.error as error:
+            raise ValueError(f"the arrivals from the server cannot be decompressed: {error}") from None
+        if len(records) != size:
+            raise ValueError(f"the server announced {size} bytes of arrivals, but sent {len(records)} bytes")
+        return FrontBatch(
+            np.frombuffer(records[:middle], WAVEFORM.dtype),
+            np.frombuffer(records[middle:], FRONT.dtype),
+            time_ns,
+            bool(batch.restarted),
+            batch.lost,
+        )
