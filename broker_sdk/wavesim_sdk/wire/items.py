@@ -65,6 +65,7 @@ class EventKind(IntEnum):
     DUE = 16
     DEVICE_FAULT = 17
     TIME_CHANGED = 18
+    CHANNEL_STATE = 19
 
 
 class Request(IntEnum):
@@ -149,6 +150,14 @@ class SignalSent:
     frequency: float = record_field(Number(), "carrier", "Hz")
     level: float = record_field(Number(), "source level", "dB re 1 uPa at 1 m")
     duration: float = record_field(Number(), "duration of the signal", "s")
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelState:
+    """The acoustic channel became busy or idle at the body's transducer. Only transducers with carrier sense report it."""
+
+    time_ns: int = record_field(TIME, "time of the change according to the node's clock", "ns")
+    busy: int = record_field(FLAG, "1 = the channel became busy; 0 = it became idle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +324,7 @@ EVENTS = TaggedUnion(
         EventKind.DUE: Due,
         EventKind.DEVICE_FAULT: DeviceFault,
         EventKind.TIME_CHANGED: TimeChanged,
+        EventKind.CHANNEL_STATE: ChannelState,
     },
 )
 AnyEvent = (
@@ -336,6 +346,7 @@ AnyEvent = (
     | Due
     | DeviceFault
     | TimeChanged
+    | ChannelState
 )
 
 # ------------------------------------------------------------------------------------------------ requests

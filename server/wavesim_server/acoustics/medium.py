@@ -19,6 +19,7 @@ import math
 from wavesim_kernels.compiler import device_function, kernel
 from wavesim_server.acoustics import image_paths
 from wavesim_server.acoustics import medium_arrays as a
+from wavesim_server.acoustics.carrier_sense import end_transmission
 from wavesim_server.acoustics.event_queues import (
     begin_tick,
     free_candidate,
@@ -359,6 +360,8 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
         records, candidates = _room_for(m, kind, capacity)
         if counters.receptions + records > m.receptions.shape[0] or counters.sent + 1 > m.sent.shape[0]:
             return a.FLUSH
+        if counters.channel_states + 1 > m.channel_states.shape[0]:
+            return a.FLUSH
         if (
             counters.left_events < 4
             or counters.left_chunks < candidates
@@ -379,6 +382,8 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
             row = finish_reception(m, subject, node)
             if m.receptions[row].outcome == a.HEARD:
                 _plan_reply(m, row, node, time)
+        elif kind == a.TRANSMISSION_END:
+            end_transmission(m, node, subject, time)
         elif kind == a.EMIT:
             _emit_signal(m, scene, subject, node, time, tick, capacity)
         elif kind == a.WAKE:

@@ -14,7 +14,7 @@ from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.shared_memory import DONE, SharedMemoryArea, TableView
 from wavesim_sdk.tables import LINES
 from wavesim_server.instruments import InstrumentRegistry
-from wavesim_server.messages import MAX_RECORD_BYTES, NO_BODY, LogRecordsEvent, SignalsEvent
+from wavesim_server.messages import MAX_RECORD_BYTES, NO_BODY, ChannelStatesEvent, LogRecordsEvent, SignalsEvent
 
 TRIES = 50  #: maximum number of attempts to copy a table that is being written
 
@@ -42,6 +42,15 @@ def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterat
         yield SignalsEvent(sent[s].tobytes(), b"", senders[s].tobytes(), b"")
     for s in _bounded_slices(receptions):
         yield SignalsEvent(b"", receptions[s].tobytes(), b"", receivers[s].tobytes())
+
+
+def channel_state_records(changes: Record, generations: Any) -> Iterator[ChannelStatesEvent]:
+    """Yield the changes of the channel at transducers with carrier sense; ``generations`` contains the generations of all
+    rows.
+    """
+    for s in _bounded_slices(changes):
+        rows, busy, times = (changes[s][name].tolist() for name in ("receiver", "busy", "clock_ns"))
+        yield ChannelStatesEvent(rows, generations[rows].tolist(), busy, times)
 
 
 class _Piece(NamedTuple):

@@ -62,6 +62,8 @@ class EngineEventDispatcher:
                 self._table(self.log, event)
             case messages.SignalsEvent():
                 self._signals(event)
+            case messages.ChannelStatesEvent():
+                acoustic_events.push_channel_states(event, self.generations, self.crews, self.sessions.push)
             case messages.RunStateEvent(state, time_ns):
                 self._run(state, time_ns)
             case messages.ExecutedEvent():
