@@ -33,9 +33,9 @@ BODY = (
 class SensingCase(NamedTuple):
     """A protocol, its offered load (attempts per packet duration), and the longest delay in packet durations.
 
-    ``crowd``: all nodes of CSMA are within 15 m, and the delay is that of sensing. ``disc``: they are evenly distributed
-    in a disc around the receiver, and sensing adds half of the longest delay. ``pair``: two nodes with S-FAMA, of which one
-    always has data to send. ``ring``: S-FAMA with ten senders on a circle around the receiver.
+    ``crowd``: all nodes of CSMA are within 15 m, and nearly all of the delay is that of sensing. ``disc``: they are evenly
+    distributed in a disc around the receiver, and sensing adds half of the longest delay. ``pair``: two nodes with S-FAMA, of
+    which one always has data to send. ``ring``: S-FAMA with ten senders on a circle around the receiver.
     """
 
     layout: str
@@ -50,7 +50,7 @@ class SensingCase(NamedTuple):
     @property
     def longest(self) -> float:
         """Longest delay in s: that of sensing in a crowd, otherwise that of sound to the receiver."""
-        return 1.0 if self.layout == "crowd" else self.radius / SPEED
+        return 0.4 if self.layout == "crowd" else self.radius / SPEED
 
     @property
     def packet(self) -> float:
@@ -135,6 +135,7 @@ def expected(case: SensingCase, packets: int, seed: int = 1) -> float:
     """
     a, g = case.delay, case.load
     if case.layout == "crowd":
+        a += 0.9054 * case.radius / SPEED / case.packet  # mean travel time between two nodes in a disc
         return g * math.exp(-a * g) / (g * (1.0 + 2.0 * a) + math.exp(-a * g))
     if case.layout == "disc":
         return counted(case, packets, seed)

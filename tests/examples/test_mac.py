@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -147,9 +148,10 @@ def test_csma_sends_a_packet_later_if_the_channel_is_busy(folder: Path) -> None:
 
 @pytest.mark.parametrize("protocol", ["maca-u", "csma", "s-fama"])
 def test_brokers_give_the_signals_of_the_library_run(folder: Path, tmp_path: Path, name: str, protocol: str) -> None:
-    text = (folder / "network.xml").read_text().replace("maca-u", protocol).replace("node.py", str(folder / "node.py"))
-    (tmp_path / "network.xml").write_text(text)
-    done = run_trial(tmp_path / "network.xml", tmp_path, name, "--in-process", "--duration", "40 s")
+    copy = tmp_path / "mac"
+    shutil.copytree(folder, copy)
+    (copy / "network.xml").write_text((folder / "network.xml").read_text().replace("maca-u", protocol))
+    done = run_trial(copy / "network.xml", tmp_path, name, "--in-process", "--duration", "40 s")
     assert done.returncode == 0, done.stderr
     (path,) = tmp_path.rglob("*.mcap")
     said = CliRunner().invoke(cli.log, ["network", str(path), "--json"])
