@@ -60,7 +60,7 @@ class SensingCase(NamedTuple):
     @property
     def period(self) -> float:
         """Period of the programs in s."""
-        return {"crowd": self.longest / 2.0, "disc": self.longest / 4.0}.get(self.layout, 0.01)
+        return {"crowd": self.longest / 2.0, "disc": self.longest / 4.0}.get(self.layout, 0.1)
 
     def places(self) -> list[tuple[float, float]]:
         """Return the positions of the senders."""
@@ -130,15 +130,17 @@ def measured(case: SensingCase, packets: int, seed: int = 1) -> tuple[float, flo
 
 
 def expected(case: SensingCase, packets: int, seed: int = 1) -> float:
-    """Return the throughput in theory (Kleinrock and Tobagi for a crowd, the length of an exchange for a pair), or that
-    of :func:`counted` for a disc.
+    """Return the throughput in theory (Kleinrock and Tobagi for a crowd with a delay below one packet, the length of
+    an exchange for S-FAMA), or that of :func:`counted`.
     """
     a, g = case.delay, case.load
+    if case.layout == "disc" or (
+        case.layout == "crowd" and a >= 1.0
+    ):  # the formula assumes a < 1
+        return counted(case, packets, seed)
     if case.layout == "crowd":
         a += 0.9054 * case.radius / SPEED / case.packet  # mean travel time between two nodes in a disc
         return g * math.exp(-a * g) / (g * (1.0 + 2.0 * a) + math.exp(-a * g))
-    if case.layout == "disc":
-        return counted(case, packets, seed)
     program = SFama(case.nodes(seed)[0])
     return case.packet * SECOND / ((3 + program.data_slots(SIZE + 1)) * program.slot)
 
