@@ -134,9 +134,7 @@ def expected(case: SensingCase, packets: int, seed: int = 1) -> float:
     an exchange for S-FAMA), or that of :func:`counted`.
     """
     a, g = case.delay, case.load
-    if case.layout == "disc" or (
-        case.layout == "crowd" and a >= 1.0
-    ):  # the formula assumes a < 1
+    if case.layout == "disc" or (case.layout == "crowd" and a >= 1.0):  # the formula assumes a < 1
         return counted(case, packets, seed)
     if case.layout == "crowd":
         a += 0.9054 * case.radius / SPEED / case.packet  # mean travel time between two nodes in a disc
