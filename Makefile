@@ -114,7 +114,7 @@ lint: $(VENV)/.dev $(PAGE) ## check style, spelling and English
 types: $(VENV)/.dev $(PAGE) ## check the types of Python and TypeScript
 	@$(BIN)/mypy && cd $(WEB) && npm run --silent types
 	@MYPYPATH="$(PATHS):examples/onboard" $(BIN)/mypy -m auv -m usv -m oneway -m homing -m talker -m captain -m tunnel -m learned -m recorded -m soundmodem
-	@MYPYPATH="$(PATHS):examples/mac" $(BIN)/mypy -m node -m throughput -m thousand
+	@MYPYPATH="$(PATHS):examples/mac" $(BIN)/mypy -m node -m throughput -m sensing -m thousand
 
 imports: $(VENV)/.dev ## check which package may import which
 	@$(BIN)/lint-imports

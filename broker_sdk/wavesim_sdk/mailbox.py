@@ -5,8 +5,8 @@ A message has an 8-byte header (``int32`` kind, ``int32`` number of bytes that f
 ``wavesim_sdk.mailbox_tables``. In some kinds of message, more data follow the record. The first messages describe the
 body: each actuator (kind 4, ``mailbox_actuator``) and each sensor (kind 5, ``mailbox_sensor`` and its fields). They are
 followed by states (kind 1, ``mailbox_state`` and the readings from the sensors). Readings that do not fit are sent in
-messages of kind 6 (``mailbox_values``). Receptions are of kind 2 (``mailbox_reception``), and run states are of kind 3
-(an ``int64``). ``c_header`` writes the C structs; see ``examples/mailbox-c``.
+messages of kind 6 (``mailbox_values``). Receptions are of kind 2 (``mailbox_reception``), changes of the acoustic channel
+are of kind 7 (``mailbox_channel_state``), and run states are of kind 3 (an ``int64``). ``c_header`` writes the C structs; see ``examples/mailbox-c``.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from wavesim_sdk.broker import Broker, Step
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.mailbox_tables import (
     MAILBOX_ACTUATOR,
+    MAILBOX_CHANNEL_STATE,
     MAILBOX_FIELD,
     MAILBOX_READING,
     MAILBOX_RECEPTION,
@@ -41,7 +42,7 @@ from wavesim_sdk.wire.items import ActuatorDescription, Reception, SensorDescrip
 from wavesim_sdk.wire.messages import MOTION_NUMBERS
 from wavesim_sdk.wire.state import State
 
-STATE, RECEPTION, RUN_STATE, ACTUATOR, SENSOR, VALUES = range(1, 7)
+STATE, RECEPTION, RUN_STATE, ACTUATOR, SENSOR, VALUES, CHANNEL_STATE = range(1, 8)
 MESSAGE_BYTES = 4096
 QUEUE_LENGTH = 8
 MAX_BACKLOG = 4096
@@ -154,11 +155,13 @@ class Mailbox:
             self.put(SENSOR, head + b"".join(fields))
 
     def put_step(self, step: Step) -> None:
-        """Send one step: receptions and run states first, then the state."""
+        """Send one step: run states, receptions and channel states first, then the state."""
         for run in step.run_states:
             self.put(RUN_STATE, struct.pack("<q", run.run_state))
         for r in step.receptions:
             self.put(RECEPTION, _reception(r))
+        for change in step.channel:
+            self.put(CHANNEL_STATE, _record(MAILBOX_CHANNEL_STATE, change.time_ns, change.busy))
         s = step.state
         motion = np.full(MOTION_NUMBERS, math.nan) if s.motion is None else np.array(s.motion)
         first, *parts = self._readings(s)
@@ -224,6 +227,7 @@ def c_header() -> str:
         "ACTUATOR": ACTUATOR,
         "SENSOR": SENSOR,
         "VALUES": VALUES,
+        "CHANNEL_STATE": CHANNEL_STATE,
     }
     named = ", ".join(f"WAVESIM_{name} = {number}" for name, number in kinds.items())
     structs = "\n\n".join(c_struct(t) for t in RECORDS)

@@ -113,11 +113,22 @@ MAILBOX_RECEPTION = Table(
     ),
 )
 
+MAILBOX_CHANNEL_STATE = Table(
+    "mailbox_channel_state",
+    "Mailbox message with a change of the acoustic channel, from a transducer with carrier sense.",
+    "mailbox",
+    (
+        integer("time_ns", "ns", "Time of the change by the transducer's own clock."),
+        integer("busy", "", "1 = the channel became busy; 0 = it became idle."),
+    ),
+)
+
 RECORDS = (
     MAILBOX_STATE,
     MAILBOX_VALUES,
     MAILBOX_READING,
     MAILBOX_RECEPTION,
+    MAILBOX_CHANNEL_STATE,
     MAILBOX_ACTUATOR,
     MAILBOX_SENSOR,
     MAILBOX_FIELD,

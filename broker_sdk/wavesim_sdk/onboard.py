@@ -24,6 +24,7 @@ from wavesim_sdk.wire.items import (
     ActuatorDescription,
     Answer,
     BodyChanged,
+    ChannelState,
     CommandReceived,
     CommandResult,
     DeviceFault,
@@ -61,6 +62,8 @@ class Step:
     receptions: list[Reception] = field(default_factory=list)  #: signals that the body's transducer received
     #: signals that the body's own transducer has sent, with their times of emission
     sent: list[SignalSent] = field(default_factory=list)
+    #: changes of the channel between busy and idle, if the body's transducer has carrier sense
+    channel: list[ChannelState] = field(default_factory=list)
     #: requests that the server refused, with the reason for each
     refused: list[RequestRefused] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)  #: results of the requests that the server did not refuse
@@ -98,7 +101,7 @@ class Step:
         later.answers[:0], later.run_states[:0] = self.answers, self.run_states
         later.notices[:0], later.others[:0] = self.notices, self.others
         later.missions[:0], later.commands[:0] = self.missions, self.commands
-        later.device_faults[:0] = self.device_faults
+        later.device_faults[:0], later.channel[:0] = self.device_faults, self.channel
         later.time_changes[:0] = self.time_changes
 
 
@@ -190,6 +193,8 @@ class StepCollector:
                     call(event)
             case SignalSent():
                 step.sent.append(event)
+            case ChannelState():
+                step.channel.append(event)
             case RequestRefused():
                 step.refused.append(event)
                 self.outcomes.add(event)
@@ -252,7 +257,7 @@ class BrokerBase(PrivilegedRequests):
         :param state_period: wall time in s between two states without lockstep; 0: the server's default
         :param previous: :attr:`token` of an earlier session, which this session resumes after a crash
         :param sensors: names of the sensors to receive; None: all
-        :param acoustics: whether to receive reports of acoustic receptions
+        :param acoustics: whether to receive reports of acoustic receptions and of the channel
         :param effort: whether the states contain forces and accelerations
         :param others: whether to receive events about bodies that are added or removed
         :param device: name of the device that this session serves; its faults arrive in ``Step.device_faults``

@@ -622,6 +622,17 @@ export function readTimeChanged(r) {
   return m;
 }
 
+export function readChannelState(r) {
+  const n = r.list(3, 65535);
+  r.int(19, 19);
+  const m = {
+    time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
+    busy: r.int(0, 1),
+  };
+  for (let k = 3; k < n; k++) r.skip(2);
+  return m;
+}
+
 export function readPing(r) {
   const n = r.list(5, 65535);
   r.int(1, 1);
@@ -1196,6 +1207,7 @@ export const EVENTS = {
   16: { name: "DUE", read: readDue },
   17: { name: "DEVICE_FAULT", read: readDeviceFault },
   18: { name: "TIME_CHANGED", read: readTimeChanged },
+  19: { name: "CHANNEL_STATE", read: readChannelState },
 };
 
 export const REQUESTS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from mac import SECOND, Heard, Protocol, Station
+from mac import SECOND, ChannelChange, Heard, Protocol, Station
 
 from wavesim_sdk.arrays import Record
 from wavesim_sdk.tables import Outcome, SignalKind
@@ -31,6 +31,9 @@ def run(sim: Simulation, stations: Mapping[str, Station], seconds: float) -> tup
         for name, station in ordered
         if type(station.protocol).on_reception is not Protocol.on_reception
     }
+    sensing = {
+        rows[name]: station for name, station in ordered if type(station.protocol).on_channel is not Protocol.on_channel
+    }
     heard: dict[int | None, list[Heard]] = {row: [] for row in rows.values()}
     payloads: dict[int, tuple[int, bytes]] = {}
     parts: list[tuple[Record, Record]] = []
@@ -38,11 +41,18 @@ def run(sim: Simulation, stations: Mapping[str, Station], seconds: float) -> tup
         for name, station in ordered:
             row = rows[name]
             assert row is not None
-            for t in station.step(sim.time_ns, heard[row]):
-                sim.send(row, t.payload, t.to, at=t.at)
-            heard[row].clear()
+            if heard[row] or station.is_due(sim.time_ns):
+                for t in station.step(sim.time_ns, heard[row]):
+                    sim.send(row, t.payload, t.to, at=t.at)
+                heard[row].clear()
         sim.advance(period // sim.step_ns)
         sent, receptions = sim.take_signals()
+        changes = sim.take_channel_states()
+        if sensing and len(changes):
+            columns = (changes[name].tolist() for name in ("receiver", "busy", "clock_ns"))
+            for receiver, busy, at in zip(*columns, strict=True):
+                if receiver in sensing:
+                    sensing[receiver].protocol.on_channel(ChannelChange(at, bool(busy)))
         parts.append((sent, receptions))
         if listeners:
             _hand_out(sim.time_ns, (sent, receptions), payloads, listeners, heard)

@@ -5,7 +5,9 @@ All times are in nanoseconds on the node's own clock.
 
 from __future__ import annotations
 
+import bisect
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,6 +36,13 @@ class Heard(NamedTuple):
     payload: bytes
 
 
+class ChannelChange(NamedTuple):
+    """The modem reports that the channel became busy or idle. The modem needs carrier sense for it."""
+
+    at: int
+    busy: bool
+
+
 @dataclass(frozen=True)
 class Node:
     """Data that a protocol knows about its node and its network. ``longest_delay`` is the longest travel time in s between
@@ -60,6 +69,11 @@ class Node:
         """Time in ns from the end of a reception to the earliest transmission that can answer it: three periods."""
         return round(3.0 * self.period * SECOND)
 
+    @property
+    def sensing_delay(self) -> int:
+        """Age in ns of the channel state that a decision uses: two periods. A newer state is not always known."""
+        return round(2.0 * self.period * SECOND)
+
     def draw(self, purpose: str, number: int) -> float:
         """Return random number ``number`` of this node, between 0 and 1. It does not depend on other nodes."""
         keys = np.array([randomness.key(self.seed, self.name, purpose)], np.uint64)
@@ -85,6 +99,9 @@ class Protocol:
         """Process a packet from another node."""
         return []
 
+    def on_channel(self, change: ChannelChange) -> None:
+        """Process a change of the channel between busy and idle."""
+
     def on_timer(self, now: int) -> list[Transmission]:
         """Process the end of the waiting time."""
         return []
@@ -93,6 +110,23 @@ class Protocol:
         """Plan a transmission, and mark the transmitter as busy until its end."""
         self.free = at + self.node.duration(len(payload))
         return Transmission(at, payload, to)
+
+
+class SensingProtocol(Protocol):
+    """A protocol that knows whether its channel is busy."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        self._changes = [ChannelChange(-(2**62), False)]
+
+    def on_channel(self, change: ChannelChange) -> None:
+        self._changes.append(change)
+
+    def is_busy(self, at: int) -> bool:
+        """Return whether a decision for the time ``at`` considers the channel as busy. Times must not decrease."""
+        known = bisect.bisect_right(self._changes, at - self.node.sensing_delay, key=lambda c: c.at) - 1
+        del self._changes[:known]  # older changes are not needed any more
+        return self._changes[0].busy
 
 
 class Traffic:
@@ -129,12 +163,20 @@ class Station:
         self.period = round(protocol.node.period * SECOND)
         self.planned: list[Transmission] = []
 
-    def step(self, now: int, heard: list[Heard]) -> list[Transmission]:
+    def is_due(self, now: int) -> bool:
+        """Return whether a step has anything to do even if nothing was heard."""
+        due = [self.traffic.next] if self.traffic else []
+        due += [self.protocol.timer] if self.protocol.timer is not None else []
+        return min([*due, *(t.at for t in self.planned[:1])], default=2**62) < now + 2 * self.period
+
+    def step(self, now: int, heard: list[Heard], changes: Sequence[ChannelChange] = ()) -> list[Transmission]:
         """Return the transmissions that leave before ``now`` + 2 periods and have not been returned before.
 
-        ``heard`` contains the packets that have arrived since the last step.
+        ``heard`` contains the packets that have arrived since the last step, and ``changes`` the changes of the channel.
         """
         protocol, end = self.protocol, now + 2 * self.period
+        for change in changes:
+            protocol.on_channel(change)
         decided = [t for h in sorted(heard) for t in protocol.on_reception(h)]
         for asked in self.traffic.before(end) if self.traffic else ():
             decided += self._timers(asked)

@@ -10,8 +10,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 from aloha import Aloha
-from mac import Heard, Node, Protocol, Station, Traffic
+from csma import Csma
+from mac import ChannelChange, Heard, Node, Protocol, Station, Traffic
 from maca_u import MacaU
+from s_fama import SFama
 from slotted_aloha import SlottedAloha
 from tdma import Tdma
 
@@ -25,6 +27,8 @@ PROTOCOLS: dict[str, Callable[[Node], Protocol]] = {
     "slotted": lambda node: SlottedAloha(node, SIZE, guard=1.0),
     "tdma": lambda node: Tdma(node, SIZE),
     "maca-u": MacaU,
+    "csma": lambda node: Csma(node, retry=2.0),
+    "s-fama": SFama,
 }
 
 
@@ -80,7 +84,8 @@ def main() -> int:
                     for r in step.receptions
                     if r.payload is not None
                 ]
-                for t in station.step(step.state.time_ns, heard):
+                changes = [ChannelChange(c.time_ns, bool(c.busy)) for c in step.channel]
+                for t in station.step(step.state.time_ns, heard, changes):
                     broker.send(t.payload, t.to, at=t.at)
                 broker.answer()
     except WaveSimError as error:

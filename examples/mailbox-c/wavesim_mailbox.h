@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define WAVESIM_MESSAGE_BYTES 4096
-enum wavesim_kind { WAVESIM_STATE = 1, WAVESIM_RECEPTION = 2, WAVESIM_RUN_STATE = 3, WAVESIM_ACTUATOR = 4, WAVESIM_SENSOR = 5, WAVESIM_VALUES = 6 };
+enum wavesim_kind { WAVESIM_STATE = 1, WAVESIM_RECEPTION = 2, WAVESIM_RUN_STATE = 3, WAVESIM_ACTUATOR = 4, WAVESIM_SENSOR = 5, WAVESIM_VALUES = 6, WAVESIM_CHANNEL_STATE = 7 };
 
 struct wavesim_head {
     int32_t kind;
@@ -58,6 +58,12 @@ struct wavesim_mailbox_reception {
     double elevation; /* Elevation of the arrival, downwards from the horizontal plane of B; NaN = none. [rad] */
     int64_t payload_bytes; /* Length of the payload in bytes. */
     char payload[256]; /* Payload. */
+};
+
+/* Mailbox message with a change of the acoustic channel, from a transducer with carrier sense. */
+struct wavesim_mailbox_channel_state {
+    int64_t time_ns; /* Time of the change by the transducer's own clock. [ns] */
+    int64_t busy; /* 1 = the channel became busy; 0 = it became idle. */
 };
 
 /* Mailbox message sent at the start: describes one actuator of the body. */

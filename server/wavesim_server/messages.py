@@ -133,6 +133,16 @@ class SignalsEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class ChannelStatesEvent:
+    """Changes of the channel between busy and idle at transducers with carrier sense, in chronological order."""
+
+    rows: Sequence[int] = record_field(_ROWS, "row of the body of each change")
+    generations: Sequence[int] = record_field(List(_GENERATION, 2**20), "generations of these bodies")
+    busy: Sequence[int] = record_field(List(_FLAG, 2**20), "1 = the channel became busy; 0 = it became idle")
+    times: Sequence[int] = record_field(List(_TIME, 2**20), "times by the clocks of the transducers", "ns")
+
+
+@dataclass(frozen=True, slots=True)
 class LogRecordsEvent:
     """Records of one tick for the log, table by table."""
 
@@ -273,6 +283,7 @@ EVENTS = TaggedUnion(
         11: SlowEmulator,
         12: TimeChangedEvent,
         13: SoundPlayedEvent,
+        14: ChannelStatesEvent,
     },
 )
 EngineEvent = (
@@ -289,6 +300,7 @@ EngineEvent = (
     | SlowEmulator
     | TimeChangedEvent
     | SoundPlayedEvent
+    | ChannelStatesEvent
 )
 
 

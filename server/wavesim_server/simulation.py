@@ -621,6 +621,15 @@ class Simulation:
         """Return the sent signals and the receptions since the last call, in chronological order."""
         return self.channel.take_records()
 
+    def take_channel_states(self) -> Record:
+        """Return the changes between a busy and an idle channel since the last call, in chronological order. Only
+        transducers with ``carrier_sense`` report them.
+
+        The columns are ``receiver`` (row of the body), ``busy`` (1 = busy, 0 = idle), ``time_ns`` (simulation time) and
+        ``clock_ns`` (the node's own clock).
+        """
+        return self.channel.take_channel_states()
+
     def take_fronts(self) -> FrontBatch:
         """Return the waveforms and fronts at all hydrophones since the last call.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -109,13 +110,48 @@ def network(folder: Path, protocol: str, seconds: float, backwards: bool) -> lis
     return sorted((*(int(r[c]) for c in columns), addresses[int(r["receiver"])]) for r in receptions)
 
 
-@pytest.mark.parametrize("protocol", ["slotted", "maca-u"])
+@pytest.mark.parametrize("protocol", ["slotted", "csma", "s-fama"])
 def test_the_order_of_the_nodes_does_not_matter(folder: Path, protocol: str) -> None:
     assert network(folder, protocol, 40.0, False) == network(folder, protocol, 40.0, True)
 
 
-def test_brokers_give_the_signals_of_the_library_run(folder: Path, tmp_path: Path, name: str) -> None:
-    done = run_trial(folder / "network.xml", tmp_path, name, "--in-process", "--duration", "40 s")
+@pytest.mark.parametrize("layout", ["crowd", "pair"])
+def test_csma_and_s_fama_have_the_throughput_of_theory(folder: Path, layout: str) -> None:
+    study = importlib.import_module("sensing")
+    case = study.SensingCase(layout, 0.5)
+    found, error = study.measured(case, 1200 if layout == "crowd" else 300)
+    assert found == pytest.approx(study.expected(case, 0), abs=max(3.0 * error, 0.05 * found))
+
+
+def test_csma_sends_the_packets_that_its_definition_allows(folder: Path) -> None:
+    """Exactly: the receiver receives the same number of packets as by a count over all attempts and delays."""
+    study = importlib.import_module("sensing")
+    case = study.SensingCase("disc", 0.5, 1.5)
+    found, _ = study.measured(case, 600)
+    assert found == pytest.approx(study.counted(case, 600, 1), rel=1e-9)
+
+
+def test_csma_sends_a_packet_later_if_the_channel_is_busy(folder: Path) -> None:
+    csma, mac = importlib.import_module("csma"), importlib.import_module("mac")
+    program = csma.Csma(mac.Node("a", 1, 1, 0, 2, 640.0, 0.0, 0.5, 0.05), retry=2.0)
+    program.on_channel(mac.ChannelChange(1_000_000_000, True))
+    assert program.on_packet(1_099_999_999, b"12345678", 2), "it does not know of the signal yet"
+    program.on_channel(mac.ChannelChange(1_500_000_000, False))
+    program.free = 0
+    assert program.on_packet(1_100_000_000, b"1", 2) == [] and program.timer > 1_100_000_000
+    sent: list[Any] = []
+    while not sent:
+        now = program.timer
+        sent = program.on_timer(now)
+    assert sent[0].payload == b"1" and sent[0].at == now >= 1_600_000_000 and program.timer is None
+
+
+@pytest.mark.parametrize("protocol", ["maca-u", "csma", "s-fama"])
+def test_brokers_give_the_signals_of_the_library_run(folder: Path, tmp_path: Path, name: str, protocol: str) -> None:
+    copy = tmp_path / "mac"
+    shutil.copytree(folder, copy)
+    (copy / "network.xml").write_text((folder / "network.xml").read_text().replace("maca-u", protocol))
+    done = run_trial(copy / "network.xml", tmp_path, name, "--in-process", "--duration", "40 s")
     assert done.returncode == 0, done.stderr
     (path,) = tmp_path.rglob("*.mcap")
     said = CliRunner().invoke(cli.log, ["network", str(path), "--json"])
@@ -129,4 +165,4 @@ def test_brokers_give_the_signals_of_the_library_run(folder: Path, tmp_path: Pat
     number = {row: int(body["name"][1:]) for row, body in log.bodies.items()}  # node n7 has the address 7
     columns = ("emission_ns", "arrival_ns", "from_address", "outcome")
     found = sorted((*(int(r[c]) for c in columns), number[int(r["receiver"])]) for r in records)
-    assert found == network(folder, "maca-u", 40.0, False)
+    assert found == network(folder, protocol, 40.0, False)

@@ -19,9 +19,9 @@ from wavesim_sdk.broker import Step
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.mailbox import MESSAGE_BYTES, Mailbox
 from wavesim_sdk.mailbox_tables import MAILBOX_STATE, MAILBOX_VALUES
-from wavesim_sdk.wire.items import Reception
+from wavesim_sdk.wire.items import ChannelState, Reception
 from wavesim_sdk.wire.messages import Reading, StateMessage
-from wavesim_sdk.wire.state import Body
+from wavesim_sdk.wire.state import Body, State
 from wavesim_world.config import LoadedConfig
 
 CONFIG = """<time step="4 ms" duration="4 s" pace="fast"/><world><bed depth="200 m"/></world>
@@ -177,3 +177,11 @@ def test_the_command_without_a_server(queue_name: str) -> None:
     assert done.returncode == 5 and "no server answers" in done.stderr
     with pytest.raises(posix_ipc.ExistentialError):
         posix_ipc.MessageQueue(queue_name)
+
+
+def test_a_change_of_the_channel_is_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    box, sent = Mailbox("/unused"), list[tuple[int, bytes]]()
+    monkeypatch.setattr(box, "put", lambda kind, record: sent.append((kind, record)))
+    monkeypatch.setattr(box, "put_latest", lambda messages: None)
+    box.put_step(Step(State(), channel=[ChannelState(5, 1), ChannelState(7, 0)]))
+    assert sent == [(7, struct.pack("<qq", 5, 1)), (7, struct.pack("<qq", 7, 0))]

@@ -28,6 +28,7 @@ from wavesim_sdk.wire.client import ClientSession, SessionEvent
 from wavesim_sdk.wire.items import Answer, RequestRefused
 from wavesim_sdk.wire.messages import Join
 from wavesim_sdk.wire.state import State
+from wavesim_server.acoustics.channel import NO_CHANNEL_STATES
 from wavesim_server.engine.core import Engine
 from wavesim_server.engine.emulators import SynchronousEmulators
 from wavesim_server.engine.event_queue import EventQueue
@@ -58,6 +59,7 @@ class Sea:
         self.meetings: list[list[tuple[int, int, str, float]]] = []
         self.broken: list[tuple[int, str, int, float]] = []
         self.signals: list[tuple[Any, Any]] = []
+        self.channel_states: list[Any] = []
         self.frozen_bodies: list[str] = []
         self.counters = (0, 0, 0)
         self.fleet = self.channel = self.contacts = self.results = self.line_system = self
@@ -162,6 +164,9 @@ class Sea:
         if self.signals:
             return self.signals.pop(0)
         return np.zeros(0, SENT.dtype), np.zeros(0, RECEPTION.dtype)
+
+    def take_channel_states(self) -> Any:
+        return self.channel_states.pop(0) if self.channel_states else NO_CHANNEL_STATES
 
     def fill(self, time: float, state: Any, actuation: Any, weather: Any) -> None:
         state[:, STATE.first_columns["p_WB_W"]] = self.tick

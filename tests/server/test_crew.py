@@ -15,6 +15,7 @@ from wavesim_sdk.wire.client import JoinRefused, Phase, SessionClosed
 from wavesim_sdk.wire.items import (
     Allocate,
     BodyChanged,
+    ChannelState,
     Control,
     Fault,
     Fence,
@@ -31,6 +32,7 @@ from wavesim_sdk.wire.items import (
 )
 from wavesim_sdk.wire.messages import Refusal, Right, Role
 from wavesim_server import messages
+from wavesim_server.acoustics.medium_arrays import CHANNEL_STATE
 from wavesim_server.engine.records import signal_records
 from wavesim_server.network.crews import Crews
 from wavesim_server.network.engine_queue import EngineQueue
@@ -267,6 +269,17 @@ def test_receptions_go_to_all_who_want_them_and_answers_to_who_asked(harbour: Ha
     assert [e.request for e in modem.of(SignalSent)] == [number, 0]
     assert [e.request for e in pilot.of(SignalSent)] == [0], "that of the node itself"
     assert deaf.of(SignalSent) == []
+
+
+def test_channel_states_go_to_all_who_want_sound(harbour: Harbour) -> None:
+    pilot, deaf, other = harbour.join("a"), harbour.join("a", role=LISTENER, acoustics=0), harbour.join("b")
+    changes = np.zeros(2, CHANNEL_STATE.dtype)
+    changes["busy"], changes["time_ns"], changes["clock_ns"] = (1, 0), (5, 7), (15, 17)
+    harbour.sea.channel_states.append(changes)
+    for _ in range(2):
+        harbour.order("step", ticks=1)
+    assert pilot.of(ChannelState) == [ChannelState(15, 1), ChannelState(17, 0)], "times of its own clock"
+    assert deaf.of(ChannelState) == other.of(ChannelState) == []
 
 
 @pytest.mark.parametrize("name", ["guest", "a"])

@@ -80,6 +80,7 @@ class EventKind(IntEnum):
     TIME_CHANGED = 18
     ARRIVALS = 19
     ARRIVAL_PART = 20
+    CHANNEL_STATE = 21
 
 
 class Request(IntEnum):
@@ -166,6 +167,14 @@ class SignalSent:
     frequency: float = record_field(Number(), "carrier", "Hz")
     level: float = record_field(Number(), "source level", "dB re 1 uPa at 1 m")
     duration: float = record_field(Number(), "duration of the signal", "s")
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelState:
+    """The acoustic channel became busy or idle at the body's transducer. Only transducers with carrier sense report it."""
+
+    time_ns: int = record_field(TIME, "time of the change according to the node's clock", "ns")
+    busy: int = record_field(FLAG, "1 = the channel became busy; 0 = it became idle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +343,7 @@ EVENTS = TaggedUnion(
         EventKind.TIME_CHANGED: TimeChanged,
         EventKind.ARRIVALS: Arrivals,
         EventKind.ARRIVAL_PART: ArrivalPart,
+        EventKind.CHANNEL_STATE: ChannelState,
     },
 )
 AnyEvent = (
@@ -357,6 +367,7 @@ AnyEvent = (
     | TimeChanged
     | Arrivals
     | ArrivalPart
+    | ChannelState
 )
 
 # ------------------------------------------------------------------------------------------------ requests

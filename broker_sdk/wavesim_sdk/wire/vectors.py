@@ -108,6 +108,7 @@ _EMULATOR_REQUESTS = _items(
 
 _DEVICE_EVENTS = _items(i.EVENTS, i.DeviceFault("late", 0.5))
 _TIME_EVENTS = _items(i.EVENTS, i.TimeChanged(0, 2_500_000_000))
+_CHANNEL_EVENTS = _items(i.EVENTS, i.ChannelState(1_250_000_000, 1), i.ChannelState(1_500_000_000, 0))
 _TIME_REQUESTS = _items(i.REQUESTS, i.SnapshotAction("save", "before-turn"))
 
 #: test vectors, each as (token, sequence number, acknowledgement, message)
@@ -162,6 +163,7 @@ VECTORS: list[tuple[int, int, int, Any]] = [
     (TOKEN, 12, 2, m.Requests(19, _EMULATOR_REQUESTS)),
     (TOKEN, 13, 1, m.Events(19, _DEVICE_EVENTS)),
     (TOKEN, 14, 1, m.Events(20, _TIME_EVENTS)),
+    (TOKEN, 15, 1, m.Events(21, _CHANNEL_EVENTS)),
     (TOKEN, 13, 2, m.Requests(24, _TIME_REQUESTS)),
     (TOKEN, 15, 1, m.Events(21, _ARRIVAL_EVENTS)),
     (0, 2, 0, m.Join(_COOKIE, 7, "lauv", m.Role.INSTRUMENT, device="nmea")),

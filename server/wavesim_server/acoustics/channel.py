@@ -45,6 +45,7 @@ from wavesim_world.pinger_sounds import PingerSound, pinger_sounds
 #: attributes of the channel that follow from its other attributes
 _DERIVED = frozenset({"table", "_record_counts", "_totals", "_paths_dropped", "_emission_array", "_emission"})
 NO_RECORDS = np.zeros(0, SENT.dtype), np.zeros(0, RECEPTION.dtype)
+NO_CHANNEL_STATES = np.zeros(0, medium_arrays.CHANNEL_STATE.dtype)
 NO_TABLES = front_arrays.NO_TABLE, front_arrays.NO_TABLE
 MAX_AHEAD = 3600.0  #: maximum time in s by which a signal can be scheduled in advance
 
@@ -105,12 +106,13 @@ class AcousticChannel:
         self._detection_thresholds: Counter[float] = Counter()
         self._sent: list[Record] = []
         self._receptions: list[Record] = []
+        self._channel_states: list[Record] = []
 
     def _set_medium(self, m: medium_arrays.Medium) -> None:
         """Store the arrays of the medium, and the table of their addresses that the kernels receive."""
         self.medium, self.table = m, array_tables.address_table(m)
         counters = np.asarray(m.counters)  # members of a record array are slow to access
-        self._record_counts = counters["sent"], counters["receptions"]
+        self._record_counts = counters["sent"], counters["receptions"], counters["channel_states"]
         self._totals = [counters[name] for name in ("signals_sent", "heard", "live")]
         self._paths_dropped = counters["paths_dropped"]
         if self.hydrophones is not None:
@@ -505,6 +507,8 @@ class AcousticChannel:
             self._collect_records()
         if self.hydrophones is not None:
             self.hydrophones.collect(self._sounds)
+        if self._record_counts[2][0]:
+            self._channel_states.append(medium_setup.take_channel_states(self.medium))
 
     def _collect_records(self) -> None:
         sent, receptions = medium_setup.take_records(self.medium)
@@ -539,6 +543,14 @@ class AcousticChannel:
         found = _concatenated(self._sent), _concatenated(self._receptions)
         self._sent.clear()
         self._receptions.clear()
+        return found
+
+    def take_channel_states(self) -> Record:
+        """Return the changes of the channel at nodes with carrier sense since the last call, in chronological order."""
+        if not self._channel_states:
+            return NO_CHANNEL_STATES
+        found = _concatenated(self._channel_states)
+        self._channel_states.clear()
         return found
 
     def live_signals(self, table: Record, time: float) -> int:

@@ -19,6 +19,7 @@ import math
 from wavesim_kernels.compiler import device_function, kernel
 from wavesim_server.acoustics import image_paths
 from wavesim_server.acoustics import medium_arrays as a
+from wavesim_server.acoustics.carrier_sense import end_transmission
 from wavesim_server.acoustics.event_queues import (
     begin_tick,
     free_candidate,
@@ -124,8 +125,10 @@ def _answers_pulse(node: Record, heard: Record) -> bool:
 
 @device_function
 def _plan_reply(m: Medium, row: int, j: int, end: float) -> None:
-    """Schedule the reply of a node to the signal that it has just received, if the signal was a query to this node."""
+    """Schedule the reply of a node to a reception that has just ended, if the signal was a query to this node."""
     heard, node = m.receptions[row], m.nodes[j]
+    if heard.outcome != a.HEARD:
+        return
     pulse = heard.kind == PULSE
     if pulse:
         if not _answers_pulse(node, heard):
@@ -328,6 +331,17 @@ def _room_for(m: Medium, kind: int, capacity: int) -> tuple[int, int]:
 
 
 @device_function
+def _buffers_have_room(m: Medium, receptions: int) -> bool:
+    """Return whether the records of one more event fit into the buffers, with this number of receptions."""
+    c = m.counters[0]
+    return bool(
+        c.receptions + receptions <= m.receptions.shape[0]
+        and c.sent + 1 <= m.sent.shape[0]
+        and c.channel_states + 1 <= m.channel_states.shape[0]
+    )
+
+
+@device_function
 def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end: float, capacity: int) -> int:
     """Process every event of tick ``number``, which ends at ``end``.
 
@@ -357,7 +371,7 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
         event = m.events[first]
         time, kind, key, subject, node = event.time, event.kind, event.key, event.subject, event.node
         records, candidates = _room_for(m, kind, capacity)
-        if counters.receptions + records > m.receptions.shape[0] or counters.sent + 1 > m.sent.shape[0]:
+        if not _buffers_have_room(m, records):
             return a.FLUSH
         if (
             counters.left_events < 4
@@ -376,9 +390,9 @@ def advance(t: MediumTable, scene: AcousticScene, number: int, start: float, end
             if slot >= 0:
                 push_event(m, m.hearings[slot].end, a.END, key, slot, node)
         elif kind == a.END:
-            row = finish_reception(m, subject, node)
-            if m.receptions[row].outcome == a.HEARD:
-                _plan_reply(m, row, node, time)
+            _plan_reply(m, finish_reception(m, subject, node), node, time)
+        elif kind == a.TRANSMISSION_END:
+            end_transmission(m, node, subject, time)
         elif kind == a.EMIT:
             _emit_signal(m, scene, subject, node, time, tick, capacity)
         elif kind == a.WAKE:

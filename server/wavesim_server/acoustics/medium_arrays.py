@@ -43,6 +43,7 @@ BINS = 256  #: number of intervals of a tick into which its events are sorted
 FOUND = 512
 #: maximum number of rays that are remembered for a pair; for a pair with more rays, each signal repeats the search
 KNOWN_RAYS = 10
+CHANNEL_STATES = 1024  #: maximum number of records of channel states that wait to be collected
 DEGREES = 181  #: number of loss values in a beam pattern, one for each degree off its axis
 PINGER_REQUEST = -1  #: request number of automatic pings
 RETIRE_NODE = -1  #: node number of the special candidate that retires a signal
@@ -51,7 +52,7 @@ RETIRE_NODE = -1  #: node number of the special candidate that retires a signal
 to_row: Any = np.int64
 
 # kinds of events, in the order in which simultaneous events are processed
-NO_EVENT, WAKE, END, EMIT, ARRIVAL = range(5)
+NO_EVENT, WAKE, END, TRANSMISSION_END, EMIT, ARRIVAL = range(6)
 # return codes of an advance
 OK, GROW, FLUSH = range(3)
 # propagation models
@@ -100,6 +101,8 @@ NODE = _record(
     integer("beam", "", "Row of the node's beam pattern; -1 = none."),
     integer("head", "", "Row of the node's hydrophone head; -1 = none."),
     integer("deaf_in_recharge", "", "1 = the node cannot receive while recharging."),
+    integer("carrier_sense", "", "1 = the node reports when the channel becomes busy or idle."),
+    integer("sensed", "", "Number of signals that keep the channel busy at a node with carrier sense."),
     _KEY,
     value("clock_offset", "s", "Offset of the node's clock at the start."),
     value("clock_drift", "", "Drift of the node's clock, seconds per second."),
@@ -340,6 +343,7 @@ HEARING = _record(
     integer("id", "", "Number of the signal."),
     integer("code", "", "Code of the signal."),
     integer("outcome", "", "Outcome so far."),
+    integer("sensed", "", "1 = the reception counts in `sensed` of its node."),
     value("level", "dB re 1 uPa", "Level of the first path."),
     value("frequency", "Hz", "Received frequency, with Doppler shift."),
     value("half_band", "Hz", "Half of the bandwidth."),
@@ -359,13 +363,22 @@ HEARING = _record(
     _KEY,
 )
 
+CHANNEL_STATE = _record(
+    "channel_state",
+    "A change of the channel between busy and idle at a node with carrier sense.",
+    integer("receiver", "", "Row of the node."),
+    integer("busy", "", "1 = the channel became busy; 0 = it became idle."),
+    integer("time_ns", "ns", "Exact time of the change."),
+    integer("clock_ns", "ns", "Time of the change by the node's own clock."),
+)
+
 EVENT = _record(
     "event",
     "An event, scheduled to the nanosecond.",
     value("time", "s", "Time of the event."),
-    integer("kind", "", "Kind of event: WAKE, END, EMIT or ARRIVAL; NO_EVENT = a free record."),
+    integer("kind", "", "Kind of event: WAKE, END, TRANSMISSION_END, EMIT or ARRIVAL; NO_EVENT = a free record."),
     integer("key", "", "Sort key for events that have the same time and kind."),
-    integer("subject", "", "Row of the reception, emission or candidate."),
+    integer("subject", "", "Row of the reception, emission or candidate; TRANSMISSION_END: `entry` of the node."),
     integer("node", "", "Row of the node."),
     integer("next", "", "Row of the next event of the same list, or of the next free record."),
     integer("previous", "", "Row of the previous event of the same tick; -1 = none."),
@@ -392,6 +405,7 @@ COUNTERS = _record(
     integer("live", "", "Signals in transit."),
     integer("sent", "", "Number of records of sent signals that have not been collected yet."),
     integer("receptions", "", "Number of records of receptions that have not been collected yet."),
+    integer("channel_states", "", "Number of records of channel states that have not been collected yet."),
     integer("free_signal", "", "Row of the first free signal."),
     integer("free_emission", "", "First free row for an emission."),
     integer("free_candidate", "", "Row of the first free candidate."),
@@ -574,6 +588,7 @@ class Medium(NamedTuple):
     noise_signals: Records = _fixed_array(SIGNAL, "noise_sources")  #: what the segments of a source have in common
     sent: Records = _fixed_array(_with_handle(), "sent")
     receptions: Records = _fixed_array(RECEPTION, "receptions")
+    channel_states: Records = _fixed_array(CHANNEL_STATE, CHANNEL_STATES)
 
 
 ARRAY_SPECS: dict[str, ArraySpec] = Medium._field_defaults

@@ -213,6 +213,7 @@ _COPIED_FIELDS = (
     "listen_low", "listen_high", "threshold", "pulse", "band", "capture", "turn_around", "recharge", "deaf_in_recharge",
     "query", "reply", "tolerance", "source_level", "code", "query_code", "timing_noise", "timing_resolution",
     "level_noise", "doppler_noise", "drop_out", "outlier", "outlier_time", "self_noise", "self_noise_slope", "fluctuation",
+    "carrier_sense",
 )  # fmt: skip
 
 
@@ -291,6 +292,14 @@ def planned_emissions(m: Medium) -> Ints:
     """Return the rows of the scheduled emissions."""
     rows: Ints = m.events.subject[m.events.kind == medium_arrays.EMIT]
     return rows
+
+
+def take_channel_states(m: Medium) -> Any:
+    """Return the changes of the channel at nodes with carrier sense since the last call, and empty their buffer."""
+    c = np.asarray(m.counters)[0]
+    changes = np.asarray(m.channel_states)[: c["channel_states"]].copy()
+    c["channel_states"] = 0
+    return changes
 
 
 def take_records(m: Medium) -> tuple[Any, Any]:

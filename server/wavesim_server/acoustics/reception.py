@@ -14,6 +14,7 @@ from wavesim_kernels.compiler import always_inline, device_function
 from wavesim_kernels.radiated_noise import relative_spectrum
 from wavesim_server.acoustics import image_paths, ray_tubes
 from wavesim_server.acoustics import medium_arrays as a
+from wavesim_server.acoustics.carrier_sense import is_too_weak, sense_arrival, sense_end
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import Medium
 from wavesim_server.acoustics.moving_paths import may_meet_moving_surface, meet_surface
@@ -198,10 +199,7 @@ def _detection_outcome(m: Medium, arrival: Arrival, level: float, noise: float) 
         return a.TRANSMITTING
     if node.deaf_in_recharge != 0 and time < node.ready:
         return a.RECHARGING
-    if node.curve > 0 and signal.kind != a.PULSE:
-        if level - noise < node.curve_snr:
-            return a.BELOW_THRESHOLD
-    elif (level - noise < node.snr) if node.snr == node.snr else (level < node.threshold):
+    if is_too_weak(m, arrival.node, signal.kind != a.PULSE, level, noise):
         return a.BELOW_THRESHOLD
     if signal.kind != a.PULSE and signal.modulation != node.modulation:
         return a.FOREIGN
@@ -292,6 +290,7 @@ def begin_arrival(m: Medium, scene: AcousticScene, e: int, time: float, tick: Ti
     record.level, record.doppler, record.noise, record.range = level, shift, noise, propagation_path.length
     if begun:
         _begin_reception(m, arrival, slot, propagation_path, outcome)
+        sense_arrival(m, slot, j, m.signals[arrival.signal].kind != a.PULSE, noise)
         _resolve_collisions(m, j, slot)
         if m.hearings[slot].outcome == a.HEARD and node.head >= 0:
             _measure_bearing(m, scene, arrival, slot, tick, propagation_path)
@@ -508,6 +507,7 @@ def finish_reception(m: Medium, slot: int, j: int) -> int:
     """Finish a reception and record the values reported for it. Returns the row of its record."""
     record, hearing, node = m.ongoing_receptions[slot], m.hearings[slot], m.nodes[j]
     _unlink_reception(m, slot, j)
+    sense_end(m, slot, j)
     record.outcome = hearing.outcome
     if node.active == 0 or node.since > hearing.arrival:
         record.outcome = a.RECEIVER_LEFT

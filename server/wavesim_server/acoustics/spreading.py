@@ -10,6 +10,7 @@ import math
 from wavesim_kernels.compiler import device_function
 from wavesim_server.acoustics import eigenrays, known_rays, ray_tubes, rays
 from wavesim_server.acoustics import medium_arrays as a
+from wavesim_server.acoustics.carrier_sense import sense_transmission
 from wavesim_server.acoustics.event_queues import FollowedPath, new_candidate, schedule_candidate
 from wavesim_server.acoustics.image_paths import AcousticScene
 from wavesim_server.acoustics.medium_arrays import PULSE, SOUND, UNKNOWN_MODULATION, Medium
@@ -101,6 +102,7 @@ def spread_to_nodes(
     s, w = _new_signal(m, e, node, time, tick), m.water[0]
     signal = m.signals[s]
     _mark_transmitting(m, node, time, signal.duration)
+    sense_transmission(m, node)
     x, y, z = signal.x, signal.y, signal.z
     c, mode = w.fastest, w.mode
     max_speed = c + a.MAX_SPEED

@@ -21,7 +21,14 @@ from wavesim_server.engine.emulators import LIVENESS_CHECK_S, Emulators
 from wavesim_server.engine.event_queue import EngineEvents
 from wavesim_server.engine.pace import TickPacer
 from wavesim_server.engine.publication import EngineTables
-from wavesim_server.engine.records import LoggedSequences, line_records, log_records, played_sounds, signal_records
+from wavesim_server.engine.records import (
+    LoggedSequences,
+    channel_state_records,
+    line_records,
+    log_records,
+    played_sounds,
+    signal_records,
+)
 from wavesim_server.engine.run_control import RunControl
 from wavesim_server.engine.time_changes import Served, TimeChanges
 from wavesim_server.fault_schedule import FaultSchedule
@@ -221,6 +228,8 @@ class Engine:
         if self.log_ticks and len(sent):
             for sound in played_sounds(sent, self.sim, self._logged_sounds):
                 self.events.emit(sound)
+        for changes in channel_state_records(self.sim.take_channel_states(), self.sim.identity["generation"]):
+            self.events.emit(changes)
         for time_ns, row, what, speed in self.sim.take_meetings():
             if (o := self.sim.occupants.get(row)) is not None:
                 text = f"{CONTACT_NOTICE_PREFIX}{what} at {speed:.2g} m/s"

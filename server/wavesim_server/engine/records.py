@@ -14,7 +14,14 @@ from wavesim_sdk.sensors import sensor_table_of
 from wavesim_sdk.shared_memory import DONE, SharedMemoryArea, TableView
 from wavesim_sdk.tables import LINES
 from wavesim_server.instruments import InstrumentRegistry
-from wavesim_server.messages import MAX_RECORD_BYTES, NO_BODY, LogRecordsEvent, SignalsEvent, SoundPlayedEvent
+from wavesim_server.messages import (
+    MAX_RECORD_BYTES,
+    NO_BODY,
+    ChannelStatesEvent,
+    LogRecordsEvent,
+    SignalsEvent,
+    SoundPlayedEvent,
+)
 from wavesim_server.simulation import Simulation
 
 TRIES = 50  #: maximum number of attempts to copy a table that is being written
@@ -55,6 +62,15 @@ def played_sounds(sent: Record, simulation: Simulation, logged: set[int]) -> Ite
         name = simulation.identity["name"][int(row["source"])].decode()
         data = sound.samples.astype("<f4").tobytes()
         yield SoundPlayedEvent(int(row["emission_ns"]), int(row["id"]), name, sound.sampling, data)
+
+
+def channel_state_records(changes: Record, generations: Any) -> Iterator[ChannelStatesEvent]:
+    """Yield the changes of the channel at transducers with carrier sense; ``generations`` contains the generations of all
+    rows.
+    """
+    for s in _bounded_slices(changes):
+        rows, busy, times = (changes[s][name].tolist() for name in ("receiver", "busy", "clock_ns"))
+        yield ChannelStatesEvent(rows, generations[rows].tolist(), busy, times)
 
 
 class _Piece(NamedTuple):

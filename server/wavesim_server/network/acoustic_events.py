@@ -13,8 +13,9 @@ import numpy as np
 
 from wavesim_sdk.arrays import Mask, Record
 from wavesim_sdk.tables import RECEPTION, Outcome
-from wavesim_sdk.wire.items import AnyEvent, Reception, RequestRefused, SignalSent
+from wavesim_sdk.wire.items import AnyEvent, ChannelState, Reception, RequestRefused, SignalSent
 from wavesim_sdk.wire.session import Session
+from wavesim_server.messages import ChannelStatesEvent
 from wavesim_server.network.crews import Crews
 
 BURST_S = 10.0
@@ -96,6 +97,17 @@ def push_signal_events(
         reception = _reception_event(receptions[k], payloads)
         for m in listening:
             push(m.session, reception)
+
+
+def push_channel_states(e: ChannelStatesEvent, generations: Any, crews: Crews, push: PushEvent) -> None:
+    """Push the changes of the channel to the listening sessions of each body. Changes at a body that has left its row are
+    dropped.
+    """
+    for row, generation, busy, time_ns in zip(e.rows, e.generations, e.busy, e.times, strict=True):
+        if generations[row] == generation:
+            for m in crews.members_of(row):
+                if m.wants_acoustics:
+                    push(m.session, ChannelState(time_ns, busy))
 
 
 def _reception_event(record: Any, payloads: PayloadStore) -> Reception:

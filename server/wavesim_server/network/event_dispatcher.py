@@ -64,6 +64,8 @@ class EngineEventDispatcher:
                 self._signals(event)
             case messages.SoundPlayedEvent() if self.log is not None:
                 self.log.sound(event.time_ns, event.name, event.signal, event.sampling, event.samples)
+            case messages.ChannelStatesEvent():
+                acoustic_events.push_channel_states(event, self.generations, self.crews, self.sessions.push)
             case messages.RunStateEvent(state, time_ns):
                 self._run(state, time_ns)
             case messages.ExecutedEvent():

@@ -426,6 +426,11 @@ class TransducerConfig:
         "Recharge time after a transmission. During this time, the transducer cannot transmit.", "time", 1.0, low=0.0
     )
     deaf_in_recharge: bool = flag("Whether recharging also blocks reception.", False)
+    carrier_sense: bool = flag(
+        "Whether the transducer reports when the channel becomes busy or idle. The channel is busy while the "
+        "transducer transmits, or while a signal arrives that it could detect without interference.",
+        False,
+    )
     query: float = key(
         "Frequency of the queries that the transducer answers; 0 Hz = it never answers.", "frequency", 0.0
     )
