@@ -100,6 +100,8 @@ export interface PlannedBody {
   waypoints: [number, number, number, number][];
   anchor: number[] | null;
   transducer: number[] | null;
+  /** address of its modem */
+  address?: number;
 }
 
 /** Sound speed (m/s) and level of ambient noise (dB). */
@@ -336,6 +338,13 @@ export interface SentSignal {
   frequency: number;
   source_level: number;
   duration: number;
+  code: number;
+  /** modem address; 0: none */
+  from_address: number;
+  /** modem address; 0: all */
+  to_address: number;
+  /** length of the payload in bytes */
+  payload: number;
   time: number;
   at: [number, number, number] | null;
 }
@@ -348,7 +357,11 @@ export interface SignalReception {
   query: number;
   kind: number;
   outcome: number;
+  /** modem address; 0: all */
+  to_address: number;
   level: number | null;
+  /** noise in the band of the signal at the receiver, dB */
+  noise: number | null;
   /** distance derived from the travel time, m */
   range: number | null;
   /** true distance, m */
