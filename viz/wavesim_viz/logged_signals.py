@@ -1,31 +1,22 @@
-"""Signals of a time span of a log, for the page and for the picture of a log."""
+"""Message about the signals of a time span of a log."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from wavesim_sdk.arrays import Record
+from wavesim_sdk.logged_signals import signals_within
 from wavesim_viz.frame import reception_rows, sent_rows
 from wavesim_viz.page_content import SignalEvents
 
 MOST_RECEPTIONS_LISTED = 6000  #: maximum number of receptions in an answer
 
 
-def within(sent: Record, receptions: Record, since: float, until: float) -> tuple[Record, Record]:
-    """Return the signals that are sent or on their way between two times (s), and their receptions."""
-    first, last = since * 1e9, until * 1e9
-    heard = receptions[
-        (receptions["emission_ns"] <= last) & (receptions["arrival_ns"] + 1e9 * receptions["duration"] >= first)
-    ]
-    during = (sent["emission_ns"] <= last) & (sent["emission_ns"] + 1e9 * sent["duration"] >= first)
-    return sent[during | np.isin(sent["id"], heard["id"])], heard
-
-
 def signals_between(sent: Record, receptions: Record, since: float, until: float) -> SignalEvents:
     """Return the message about the signals of a time span. If there are too many receptions, it contains only every
     k-th signal, and states how many are omitted.
     """
-    sent, heard = within(sent, receptions, since, until)
+    sent, heard = signals_within(sent, receptions, since, until)
     known = np.union1d(sent["id"], heard["id"])
     kept = known[:: max(1, -(-len(heard) // MOST_RECEPTIONS_LISTED))]
     return {
