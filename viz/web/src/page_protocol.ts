@@ -708,6 +708,7 @@ export interface ImageMessage {
   type: "picture";
   row: number;
   name: string;
+  channel: number;
   /** reason why there is no image; empty if there is one */
   trouble: string;
   epoch: number;
@@ -826,6 +827,10 @@ export interface ImageHeader {
   absorption: number;
   floor: number;
   span: number;
+  /** channel of a hydrophone, from 0 */
+  channel: number;
+  /** number of channels of a hydrophone */
+  channels: number;
 }
 
 /** Header of a binary tile of a mosaic (`live_mosaic.py`). */
@@ -848,10 +853,13 @@ export interface WatchRequest {
   row: number | null;
 }
 
-/** Request the frames from exactly these sonars; each is given as (row, name). */
+/**
+ * Request the frames from exactly these sonars; each is given as (row, name, channel). Only a hydrophone has several
+ * channels.
+ */
 export interface PicturesRequest {
   do: "pictures";
-  sonars: [number, string][];
+  sonars: [number, string, number][];
 }
 
 /** Start or stop requesting the mosaics of all sonars. */
