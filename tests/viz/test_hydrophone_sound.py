@@ -92,6 +92,7 @@ def test_a_spectrogram_of_a_log(
     assert colours(page, ".window.sonars[data-sonar='ears'] canvas") > 40
     page.shot("hydrophone")
     window = ".window.sonars[data-sonar='ears']"
+    page.page.click(f"{window} button.axes")
     # more points of a spectrum: the tone is in its place of the longer spectrum
     page.page.select_option(f"{window} select.points", "2048")
     page.wait(f"{painter}.rows === 1024 && {painter}.count > 100")
@@ -118,6 +119,8 @@ def test_a_spectrogram_of_a_log(
     page.page.keyboard.press("Tab")
     page.wait(f"{below}.startsWith('18.00 kHz')")
     page.shot("hydrophone-band")
+    fits = f"(() => {{ const b = document.querySelector({window!r}); return b.scrollLeft === 0 && b.scrollWidth <= b.clientWidth }})()"
+    assert page.see(fits), "the controls stay inside of the window"
     page.page.fill(f"{window} input.low", "")
     page.page.fill(f"{window} input.high", "")
     page.page.click(f"{window} button.log")

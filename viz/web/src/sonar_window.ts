@@ -83,7 +83,20 @@ export class SonarWindow {
     "play",
   );
   /** Settings of the spectrogram. */
-  private readonly settings = h("span", { class: "spectrum hidden" });
+  private readonly settings = h("div", { class: "spectrum hidden" });
+  private readonly axes: HTMLButtonElement = h(
+    "button",
+    {
+      class: "axes hidden",
+      title: "Channel, time span, resolution and frequency axis",
+      onclick: () => {
+        const open = this.settings.classList.contains("hidden");
+        toggleClass(this.settings, "hidden", !open);
+        toggleClass(this.axes, "on", open);
+      },
+    },
+    "axes",
+  );
   private readonly channels = h("select", {
     class: "channel",
     title: "Channel of the hydrophone",
@@ -124,11 +137,11 @@ export class SonarWindow {
         "div",
         { class: "head" },
         h("b", { class: "grow" }, title),
-        h("span", { class: "adjust" }, this.settings, this.listen, this.ground, this.contrast, this.colouring),
+        h("span", { class: "adjust" }, this.axes, this.listen, this.ground, this.contrast, this.colouring),
         this.floating,
         button,
       );
-    this.box = h("div", { class: "window sonars" }, head, this.canvas, this.status, this.under);
+    this.box = h("div", { class: "window sonars" }, head, this.canvas, this.status, this.under, this.settings);
     this.box.dataset["sonar"] = name;
     toggleClass(this.contrast, "on", true);
     const width = Math.min(460, 0.48 * stage.element.clientWidth),
@@ -207,7 +220,7 @@ export class SonarWindow {
       if (this.painter instanceof MultibeamView) this.stage.points(this.painter.cloud, true);
       toggleClass(this.ground, "hidden", p.head.kind !== "sidescan");
       if (this.painter instanceof HydrophoneView) this.offer(this.painter);
-      for (const e of [this.listen, this.settings]) toggleClass(e, "hidden", p.head.kind !== "hydrophone");
+      for (const e of [this.listen, this.axes]) toggleClass(e, "hidden", p.head.kind !== "hydrophone");
       for (const e of [this.contrast, this.colouring])
         toggleClass(e, "hidden", ["bathymetry", "camera", "3d", "lidar"].includes(p.head.kind));
     }
