@@ -125,7 +125,10 @@ def test_the_picture_of_a_log_contains_the_selected_signals(run: Path, tmp_path:
         (["--picture", "out.jpg"], "must end in .svg, .png, .pdf"),
         (["--picture", "out.svg", "--node", "n9"], "the log has no body 'n9'; it has n1, n2, n3"),
         (["--picture", "out.svg", "--since", "5", "--until", "4"], "must end after its begin, got 5 s to 4 s"),
-        (["--picture", "out.svg", "--since", "20", "--until", "30"], "no signals of this selection between 20 s and 30 s"),
+        (
+            ["--picture", "out.svg", "--since", "20", "--until", "30"],
+            "no signals of this selection between 20 s and 30 s",
+        ),
     ],
 )
 def test_a_wrong_selection_is_refused(run: Path, tmp_path: Path, options: list[str], message: str) -> None:

@@ -226,7 +226,12 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     page.see("wavesim.app.bottom.show('sound')")
     chips = "Object.fromEntries([...document.querySelectorAll('.reasons button')].map(b => [b.dataset.outcome, [b.textContent, b.classList.contains('off')]]))"
     page.wait("document.querySelectorAll('.reasons button').length === 4")
-    assert page.see(chips) == {"0": ["received 3", False], "2": ["faded 1", True], "8": ["collision 1", False], "11": ["echo 1", True]}
+    assert page.see(chips) == {
+        "0": ["received 3", False],
+        "2": ["faded 1", True],
+        "8": ["collision 1", False],
+        "11": ["echo 1", True],
+    }
     lines = "document.querySelector('#spacetime').getContext('2d')"
     at = (
         "(t, v) => { const c = document.querySelector('#spacetime'), f = c.width / c.clientWidth, x = 92 + (c.clientWidth - 92) * (1 - (%g - t) / 10), y = v * (c.clientHeight - 18),"

@@ -34,8 +34,8 @@ from wavesim_viz.fences import FenceHistory
 from wavesim_viz.fleet_status import LoggedFleet
 from wavesim_viz.frame import SIGNAL, ViewerFrame, bodies, reception_rows, sent_rows, to_json_value
 from wavesim_viz.history import MOST_NOTICES, MOST_RECEPTIONS, MOST_SENT
-from wavesim_viz.logged_signals import signals_between
 from wavesim_viz.live import SourceConfiguration, actuation, effort, motion, sound_message
+from wavesim_viz.logged_signals import signals_between
 from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,

@@ -72,7 +72,10 @@ def selected_signals(log: Log, selection: DiagramSelection) -> tuple[Record, Rec
         heard = heard[np.isin(heard["source"], rows) | np.isin(heard["receiver"], rows)]
         sent = sent[np.isin(sent["source"], rows) | np.isin(sent["id"], heard["id"])]
     if selection.addressed:
-        addresses = addresses_of_log(log) | dict(zip(sent["source"].tolist(), sent["from_address"].tolist(), strict=True))
+        modems = sent[sent["from_address"] != 0]
+        addresses = addresses_of_log(log) | dict(
+            zip(modems["source"].tolist(), modems["from_address"].tolist(), strict=True)
+        )
         own = np.array([addresses.get(int(row), -1) for row in heard["receiver"]], np.int64)
         heard = heard[(heard["to_address"] == 0) | (heard["to_address"] == own)]
     if not len(sent) and not len(heard):
@@ -120,7 +123,9 @@ def draw_diagram(log: Log, path: Path, selection: DiagramSelection) -> None:
         )
         bars = _bars(arrive[of], heard["duration"][of], to_lane[of], HEARD_HALF)
         label = "received" if received else kind.name.lower().replace("_", " ")
-        axes.add_collection(PolyCollection(bars, facecolors=colour, edgecolors="none", label=f"{label} {int(of.sum())}"))
+        axes.add_collection(
+            PolyCollection(bars, facecolors=colour, edgecolors="none", label=f"{label} {int(of.sum())}")
+        )
     for left, of in ((False, sent["outcome"] == 0), (True, sent["outcome"] != 0)):
         bars = _bars(sent["emission_ns"][of] * 1e-9, sent["duration"][of], _lanes(sent["source"][of], lane), SENT_HALF)
         look: dict[str, Any] = {"facecolors": "none", "edgecolors": _BAD} if left else {"facecolors": _INK}
