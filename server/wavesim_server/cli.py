@@ -305,13 +305,39 @@ def report(file: Path, as_json: bool) -> None:
 @log.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
-def network(file: Path, as_json: bool) -> None:
+@click.option(
+    "--picture", type=click.Path(path_type=Path), help="Write a space-time diagram to this file (.svg, .png or .pdf)."
+)
+@click.option("--since", type=Quantity("time", low=0.0), help="With --picture: begin of the diagram, in s.")
+@click.option("--until", type=Quantity("time", low=0.0), help="With --picture: end of the diagram, in s.")
+@click.option("--node", default="", help="With --picture: draw the signals to and from this body only.")
+@click.option("--addressed", is_flag=True, help="With --picture: omit nodes to which a signal is not addressed.")
+def network(
+    file: Path,
+    as_json: bool,
+    picture: Path | None,
+    since: float | None,
+    until: float | None,
+    node: str,
+    addressed: bool,
+) -> None:
     """Print the load, losses, delays and fairness of packets."""
+    from wavesim_sdk.extras import check_installed
     from wavesim_sdk.log import read
+    from wavesim_sdk.output_files import check_writable
     from wavesim_sdk.terminal_text import finite_json
-    from wavesim_server.logbook import network_report
+    from wavesim_server.logbook import network_report, signal_diagram
 
+    if picture is None:
+        unused("without --picture", "since", "until", "node", "addressed")
+    else:
+        check_installed("matplotlib")
+        signal_diagram.check_format(picture)
+        check_writable(picture)
     found = read(file)
+    if picture is not None:
+        selection = signal_diagram.DiagramSelection(since, until, node, addressed)
+        signal_diagram.draw_diagram(found, picture, selection)
     table = network_report.report_of_log(found)
     echo(finite_json(table, 2) if as_json else network_report.report_text(table))
     whole(found)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any, cast
+from xml.etree import ElementTree
 
 import matplotlib.image
 import numpy as np
@@ -32,7 +33,7 @@ pytestmark = [pytest.mark.system, pytest.mark.xdist_group("browser"), pytest.mar
 ORIGIN = [41.18, -8.71]
 NOW = 20.0  # s
 SHIP = [20.0, 6.0, 3.0]  # m
-HEARD, COLLISION, ECHO = 0, 8, 11
+HEARD, FADED, COLLISION, ECHO = 0, 2, 8, 11
 PULSE, REQUEST, REPLY = 0, 2, 3
 
 
@@ -80,10 +81,12 @@ class Bay(Stage):
         sent = np.zeros(2, SENT.dtype)
         sent["id"], sent["source"], sent["kind"], sent["duration"] = (7, 8), (0, 2), (REQUEST, REPLY), 0.1
         sent["emission_ns"] = (15_000_000_000, 15_200_000_000)
+        sent["from_address"], sent["to_address"], sent["payload_bytes"] = (1, 3), (3, 0), (12, 0)
         heard = [
-            received(15.05, 0.05, 0, 2, REQUEST, id=7),
+            received(15.05, 0.05, 0, 2, REQUEST, id=7, to_address=3, level=90.0, noise=70.0),
             received(15.25, 0.05, 2, 0, REPLY, id=8, query=7, measured=75.25, azimuth=np.pi / 2, elevation=0.5),
-            received(15.3, 0.1, 0, 1, REQUEST, COLLISION, id=7),
+            received(15.3, 0.1, 0, 1, REQUEST, COLLISION, id=7, to_address=3),
+            received(15.35, 0.05, 2, 1, REPLY, FADED, id=8),
             received(17.0, 0.2, 1, 0, PULSE, id=9),
             received(17.5, 0.7, 1, 0, PULSE, ECHO, id=9),
         ]
@@ -222,8 +225,13 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
 
     page.see("wavesim.app.bottom.show('sound')")
     chips = "Object.fromEntries([...document.querySelectorAll('.reasons button')].map(b => [b.dataset.outcome, [b.textContent, b.classList.contains('off')]]))"
-    page.wait("document.querySelectorAll('.reasons button').length === 3")
-    assert page.see(chips) == {"0": ["received 3", False], "8": ["collision 1", False], "11": ["echo 1", True]}
+    page.wait("document.querySelectorAll('.reasons button').length === 4")
+    assert page.see(chips) == {
+        "0": ["received 3", False],
+        "2": ["faded 1", True],
+        "8": ["collision 1", False],
+        "11": ["echo 1", True],
+    }
     lines = "document.querySelector('#spacetime').getContext('2d')"
     at = (
         "(t, v) => { const c = document.querySelector('#spacetime'), f = c.width / c.clientWidth, x = 92 + (c.clientWidth - 92) * (1 - (%g - t) / 10), y = v * (c.clientHeight - 18),"
@@ -235,13 +243,18 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     assert page.see(f"({at})(15.3, {lane[1]})") > 100 and page.see(f"({at})(19, {lane[0] + 0.08})") == 0
     page.page.locator(".reasons button[data-outcome='8']").click()
     assert page.see(chips)["8"] == ["collision 1", True] and page.see(f"({at})(15.36, {lane[1]})") < 100
-    page.page.click("#sound-ranges")
+    page.page.select_option("#sound-kind", "ranges")
     assert page.see(chips)["0"][0] == "received 2", "without the pulse"
     page.see("wavesim.app.selection.choose(1)")
-    page.page.click("#sound-own")
+    page.page.select_option("#sound-node", "selected")
     assert page.see(chips)["0"][0] == "received 0" and page.see(chips)["8"][0] == "collision 1"
-    page.page.click("#sound-own")
-    page.page.click("#sound-ranges")
+    page.page.select_option("#sound-node", label="mark")
+    assert page.see(chips)["0"][0] == "received 2" and page.see(chips)["8"][0] == "collision 0"
+    page.page.select_option("#sound-node", "")
+    page.page.click("#sound-addressed")
+    assert page.see(chips)["8"][0] == "collision 0", "the request was for the mark alone"
+    page.page.click("#sound-addressed")
+    page.page.select_option("#sound-kind", "")
     between = f"({at})(18.5, {lane[0] + 0.08})"
     assert page.see(between) == 0
     page.page.locator("input[placeholder='slot s']").fill("0.5")
@@ -257,6 +270,7 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
     page.wait(f"({chips})[0][0] === 'received 0'")
     source.now = NOW
     page.wait(f"wavesim.store.time === {NOW}")
+    zoomed_diagram(page)
     page.see("wavesim.app.selection.choose(0)")
     page.see("wavesim.app.bottom.show('ranges')")
     page.wait(
@@ -271,6 +285,54 @@ def test_sound_and_ranges(bay: tuple[Bay, str], open_page: Callable[[str], Page]
         page.page.get_by_title("Show the values as a table").click()
     assert coming.value.path().read_text().splitlines() == ["time s,from,value,truth,one-way", "15.25,mark,90,,0"]
     page.clean()
+
+
+def zoomed_diagram(page: Page) -> None:
+    """The diagram of sound after zooming and dragging; a signal in words, with what it collided with; its picture to take away."""
+    page.page.click("#sound-far")
+    page.page.locator(".reasons button[data-outcome='8']").click()
+    page.see("wavesim.app.selection.choose(null)")
+    box = page.page.locator("#spacetime").bounding_box()
+    assert box is not None
+    x0, y0, wide = box["x"] + 92, box["y"], box["width"] - 92
+    page.page.mouse.move(x0 + 0.53 * wide, y0 + 40)  # 15.3 s is at 0.53 of the 10 s before 20 s
+    for _ in range(3):
+        page.page.mouse.wheel(0, -100)
+    page.wait("document.querySelector('#sound-span').value === '1' && wavesim.app.bottom.sound.frozen !== null")
+    assert page.see("wavesim.app.bottom.sound.frozen") == pytest.approx(15.3 + 0.47, abs=0.02), "about the pointer"
+    page.page.mouse.down()
+    page.page.mouse.move(x0 + 0.73 * wide, y0 + 40, steps=4)
+    page.page.mouse.up()
+    assert page.see("wavesim.app.bottom.sound.frozen") == pytest.approx(15.57, abs=0.02), "dragged by 0.2 s"
+    mark = page.see("wavesim.app.bottom.sound.drawn.marks.find((m) => m.event.outcome === 8).to")
+    page.page.mouse.move(box["x"] + mark[0] - 1, y0 + mark[1])
+    tip = "document.querySelector('.tip.lines').textContent"
+    page.wait(f"{tip}.includes('collision: it overlapped another signal')")
+    assert page.see(tip).startswith("ship → auv, range request\n100.0 ms, 150.0 m")
+    page.page.mouse.click(box["x"] + mark[0] - 1, y0 + mark[1])
+    rows = "[...document.querySelectorAll('#signal-details tbody tr')].map(r => [r.className, ...[...r.cells].map(c => c.textContent)])"
+    page.wait(f"({rows}).length === 2")
+    first, second = page.see(rows)
+    assert first == ["", "mark", "50.0", "75", "20", "received"], "the node to which it is addressed is first"
+    assert second[0] == "overheard" and second[1] == "auv" and second[-1].startswith("collision")
+    words = page.see("document.querySelector('#signal-details').textContent")
+    assert "range request 7 of ship" in words and "to mark (address 3)" in words and "12 bytes" in words
+    page.shot("sound-signal")
+    with page.page.expect_download() as coming:
+        page.page.click("#sound-svg")
+    drawing = ElementTree.fromstring(coming.value.path().read_text())
+    space = "{http://www.w3.org/2000/svg}"
+    assert {"ship", "auv", "mark"} <= {t.text for t in drawing.iter(f"{space}text")}
+    dashed = [line for line in drawing.iter(f"{space}polyline") if line.get("stroke-dasharray")]
+    assert len(dashed) == 1, "one signal was lost"
+    with page.page.expect_download() as coming:
+        page.page.click("#sound-png")
+    picture = matplotlib.image.imread(coming.value.path())
+    assert picture.shape[1] == 2 * page.see("document.querySelector('#spacetime').clientWidth")
+    page.page.locator("#signal-details button[aria-label='Close']").click()
+    page.page.dblclick("#spacetime", position={"x": 200, "y": 5})
+    page.wait("wavesim.app.bottom.sound.frozen === null")
+    page.page.select_option("#sound-span", "10")
 
 
 @pytest.fixture

@@ -274,16 +274,18 @@ def test_frames_of_a_log_at_any_moment(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_what_a_page_may_ask_for() -> None:
-    assert parse_request('{"do": "pictures", "sonars": [[0, "side"], [3, "head"]]}') == PicturesRequest(
-        ((0, "side"), (3, "head"))
+    assert parse_request('{"do": "pictures", "sonars": [[0, "side", 0], [3, "ears", 2]]}') == PicturesRequest(
+        ((0, "side", 0), (3, "ears", 2))
     )
     for wrong in (
-        '[["side", 0]]',
+        '[["side", 0, 0]]',
         "[[0]]",
-        '[[-1, "a"]]',
-        '[[0, ""]]',
-        '[[0, "' + 65 * "a" + '"]]',
-        "[" + ",".join(9 * ['[0, "a"]']) + "]",
+        '[[0, "a"]]',
+        '[[0, "a", -1]]',
+        '[[-1, "a", 0]]',
+        '[[0, "", 0]]',
+        '[[0, "' + 65 * "a" + '", 0]]',
+        "[" + ",".join(9 * ['[0, "a", 0]']) + "]",
         '"side"',
     ):
         with pytest.raises(InvalidRequest):

@@ -97,7 +97,7 @@ class Viewer:
         self.last_sent = (0, 0, 0)  # frame, scene, roster
         self.manual_control: ManualControlSession | None = None  #: session through which this page drives a body
         #: number of images that the page has received from each sonar that it shows
-        self.pictures: dict[tuple[int, str], int] = {}
+        self.pictures: dict[tuple[int, str, int], int] = {}
         #: (epoch, version) of each mosaic that this page has received, by row and sonar; None if the page shows no
         #: mosaics
         self.mosaics: dict[tuple[int, str], tuple[int, int]] | None = None
@@ -126,7 +126,7 @@ class Hub:
         self._marks = ""
         self._listed: list[RosterEntry] | None = None
         self._jumps = 0
-        self._screens: dict[tuple[int, str], ImageStream] = {}
+        self._screens: dict[tuple[int, str, int], ImageStream] = {}
         self._mosaic: LiveMosaic | None = None
         self._mosaic_message = ""
         self.history: HistorySource = source if isinstance(source, ReplaySource) else History()
@@ -198,7 +198,7 @@ class Hub:
             viewer.manual_control.leave()
         self._close_unwatched_pictures()
 
-    def watch_pictures(self, viewer: Viewer, sonars: tuple[tuple[int, str], ...]) -> None:
+    def watch_pictures(self, viewer: Viewer, sonars: tuple[tuple[int, str, int], ...]) -> None:
         """Subscribe a page to images from these sonars."""
         viewer.pictures = {s: viewer.pictures.get(s, 0) for s in sonars}
         for s in sonars:

@@ -6,7 +6,7 @@ little-endian. The header is JSON, padded with spaces to a multiple of 4 bytes. 
 bins); those of a camera are rows of red, green and blue values. Those of a 3D sonar are u1 (rows, columns): 0 = no
 echo, 255 = maximum range. Soundings are rows of f4: north, east, down, starboard, sigma (m). Points of a lidar are rows
 of f4: north, east, down (NaN = unknown pose), starboard and ahead in the sensor frame (m). Sound is i2: the samples of
-the first channel of a hydrophone, of which 32768 is full scale.
+one channel of a hydrophone, of which 32768 is full scale.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_KEPT = {
     "camera": 1,
     "3d": 1,
     "lidar": 1,
-    "hydrophone": 50,
+    "hydrophone": 200,
 }
 MAX_POINTS = 12_000  #: maximum number of points of a lidar's scan that are sent to a page
 RETRY_S = 0.5
@@ -186,8 +186,10 @@ class SequentialFrames:
         self._rest = iter(())
 
 
-def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
-    """Pack a frame for a page. A new ``epoch`` makes all earlier frames invalid."""
+def picture(row: int, frame: ImagingFrame, epoch: int, channel: int = 0) -> bytes:
+    """Pack a frame, or one ``channel`` of the sound of a hydrophone, for a page. A new ``epoch`` makes all earlier frames
+    invalid.
+    """
     r = frame.record
     head: ImageHeader = {
         "row": row,
@@ -216,6 +218,8 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
         "absorption": float(r["absorption"]),
         "floor": float(r["floor"]),
         "span": float(r["span"]),
+        "channel": 0,
+        "channels": 1,
     }
     if frame.kind == "bathymetry":
         s = frame.samples
@@ -229,7 +233,9 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
         numbers = np.column_stack([frame.points.reshape(-1, 3)[seen], own[:, [1, 0]]]).astype("<f4").tobytes()
         head["beams"], head["bins"] = len(seen), 5
     elif frame.kind == "hydrophone":
-        whole = frame.voltages[0] * (32768.0 / float(r["span"]))
+        head["channels"] = int(r["beams"])
+        head["channel"] = channel = min(channel, head["channels"] - 1)
+        whole = frame.voltages[channel] * (32768.0 / float(r["span"]))
         numbers = np.clip(np.rint(whole), -32768, 32767).astype("<i2").tobytes()
         head["beams"], head["tvg"] = 1, 0.0
         head["time"] = (frame.first_sample + int(r["bins"])) / frame.sampling_rate  # the end of the block
@@ -246,10 +252,10 @@ def picture(row: int, frame: ImagingFrame, epoch: int) -> bytes:
 
 
 class ImageStream:
-    """Newest images from one sonar, camera or lidar, or newest sound from one hydrophone."""
+    """Newest images from one sonar, camera or lidar, or newest sound from one channel of a hydrophone."""
 
-    def __init__(self, source: Any, row: int, name: str) -> None:
-        self._source, self.row, self.name = source, row, name
+    def __init__(self, source: Any, row: int, name: str, channel: int = 0) -> None:
+        self._source, self.row, self.name, self.channel = source, row, name, channel
         self._stream: FrameStream | None = None
         self._version, self._due, self.epoch = -1, 0.0, 0
         self.trouble = ""  #: reason why this instrument has no image; empty if it has one
@@ -275,7 +281,7 @@ class ImageStream:
         if back:
             self._start_epoch()
         for frame in found:
-            self.pictures.append(picture(self.row, frame, self.epoch))
+            self.pictures.append(picture(self.row, frame, self.epoch, self.channel))
             self.made += 1
             while len(self.pictures) > MAX_KEPT[frame.kind]:
                 self.pictures.popleft()
@@ -284,7 +290,14 @@ class ImageStream:
         """Return the status message with the error and the epoch. The page needs the epoch from this message if it has
         not received an image of this epoch yet.
         """
-        return {"type": "picture", "row": self.row, "name": self.name, "trouble": self.trouble, "epoch": self.epoch}
+        return {
+            "type": "picture",
+            "row": self.row,
+            "name": self.name,
+            "channel": self.channel,
+            "trouble": self.trouble,
+            "epoch": self.epoch,
+        }
 
     def _start_epoch(self) -> None:
         self.epoch += 1

@@ -95,6 +95,7 @@ class PlannedBody(TypedDict):
     waypoints: Annotated[list[tuple[float, float, float, float]], "north, east, depth and speed of each waypoint"]
     anchor: Vector | None
     transducer: Vector | None
+    address: NotRequired[Annotated[int, "address of its modem"]]
 
 
 class SoundInfo(TypedDict):
@@ -324,6 +325,10 @@ class SentSignal(TypedDict):
     frequency: float
     source_level: float
     duration: float
+    code: int
+    from_address: Annotated[int, "modem address; 0: none"]
+    to_address: Annotated[int, "modem address; 0: all"]
+    payload: Annotated[int, "length of the payload in bytes"]
     time: float
     at: tuple[float, float, float] | None
 
@@ -337,7 +342,9 @@ class SignalReception(TypedDict):
     query: int
     kind: int
     outcome: int
+    to_address: Annotated[int, "modem address; 0: all"]
     level: float | None
+    noise: Annotated[float | None, "noise in the band of the signal at the receiver, dB"]
     range: Annotated[float | None, "distance derived from the travel time, m"]
     distance: Annotated[float | None, "true distance, m"]
     measured: Annotated[float | None, "two-way range measured by the node, m"]

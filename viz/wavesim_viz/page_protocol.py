@@ -181,6 +181,7 @@ class ImageMessage(TypedDict):
     type: Literal["picture"]
     row: int
     name: str
+    channel: int
     trouble: Annotated[str, "reason why there is no image; empty if there is one"]
     epoch: int
 
@@ -296,6 +297,8 @@ class ImageHeader(TypedDict):
     absorption: float
     floor: float
     span: float
+    channel: Annotated[int, "channel of a hydrophone, from 0"]
+    channels: Annotated[int, "number of channels of a hydrophone"]
 
 
 class MosaicTileHeader(TypedDict):
@@ -322,9 +325,11 @@ class WatchRequest:
 
 @dataclass(frozen=True, slots=True)
 class PicturesRequest:
-    """Request the frames from exactly these sonars; each is given as (row, name)."""
+    """Request the frames from exactly these sonars; each is given as (row, name, channel). Only a hydrophone has
+    several channels.
+    """
 
-    sonars: tuple[tuple[int, str], ...]
+    sonars: tuple[tuple[int, str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)

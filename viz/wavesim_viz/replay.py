@@ -35,6 +35,7 @@ from wavesim_viz.fleet_status import LoggedFleet
 from wavesim_viz.frame import SIGNAL, ViewerFrame, bodies, reception_rows, sent_rows, to_json_value
 from wavesim_viz.history import MOST_NOTICES, MOST_RECEPTIONS, MOST_SENT
 from wavesim_viz.live import SourceConfiguration, actuation, effort, motion, sound_message
+from wavesim_viz.logged_signals import signals_between
 from wavesim_viz.page_content import (
     BodyEquipment,
     BodyPanel,
@@ -334,6 +335,10 @@ class ReplaySource:
             "missed": 0,
             "notices": self._notices(-1.0, t)[-MOST_NOTICES:],
         }
+
+    def signals(self, since: float, until: float) -> SignalEvents:
+        """Return the signals of a time span (s), also of times that the replay has not reached yet."""
+        return signals_between(self._sent, self._receptions, since, until)
 
     def beliefs(self) -> list[Numbers]:
         found, ns = [], self._at * 1e9

@@ -91,11 +91,11 @@ def parse_request(text: str) -> PageRequest:
     raise InvalidRequest("request", "unknown request")
 
 
-def _sonar(sonar: Any) -> tuple[int, str]:
+def _sonar(sonar: Any) -> tuple[int, str, int]:
     match sonar:
-        case [row, name]:
-            return _row(row), _word(name)
-    raise InvalidRequest("sonar", "invalid sonar: expected [row, name]")
+        case [row, name, channel]:
+            return _row(row), _word(name), _row(channel)
+    raise InvalidRequest("sonar", "invalid sonar: expected [row, name, channel]")
 
 
 def _values(values: dict[str, Any], most: int = MOST_VALUES) -> dict[str, float | list[float]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.log import Log
-from wavesim_viz.page_content import BedGrid, HullKind, HullShape, ModelInfo, Scene
+from wavesim_viz.page_content import BedGrid, HullKind, HullShape, ModelInfo, PlannedBody, Scene
 from wavesim_viz.page_protocol import DetailsMessage, SceneMessage
 from wavesim_world.config import LoadedConfig, Model, library
 from wavesim_world.config.primitives import shape_of
@@ -57,6 +57,24 @@ def model_info(model: Model) -> ModelInfo:
     }
 
 
+def _planned_body(body: Any, buoy: bool) -> PlannedBody:
+    transducer = body.transducer
+    planned: PlannedBody = {
+        "name": body.name,
+        "model": body.model,
+        "position": body.position,
+        "attitude": body.attitude,
+        "client": body.client,
+        "buoy": buoy,
+        "waypoints": [(w.north, w.east, w.depth, w.speed) for w in body.waypoint],
+        "anchor": body.mooring.anchor if body.mooring is not None else None,
+        "transducer": transducer.position if transducer is not None else None,
+    }
+    if transducer is not None and transducer.modem is not None:
+        planned["address"] = transducer.modem.address
+    return planned
+
+
 def describe(loaded: LoadedConfig) -> Scene:
     """Build the scene of a configuration."""
     world, fleet = loaded.config.world, loaded.config.fleet
@@ -71,20 +89,7 @@ def describe(loaded: LoadedConfig) -> Scene:
         "piers": [[*p.position, p.radius, p.height] for p in world.obstacles.pier],
         "triangles": np.asarray(triangles, np.float32).round(3).ravel().tolist(),
         "waves": world.waves.height if world.waves.beaufort < 0 else None,
-        "bodies": [
-            {
-                "name": b.name,
-                "model": b.model,
-                "position": b.position,
-                "attitude": b.attitude,
-                "client": b.client,
-                "buoy": b in fleet.buoy,
-                "waypoints": [(w.north, w.east, w.depth, w.speed) for w in b.waypoint],
-                "anchor": b.mooring.anchor if b.mooring is not None else None,
-                "transducer": b.transducer.position if b.transducer is not None else None,
-            }
-            for b in fleet.bodies
-        ],
+        "bodies": [_planned_body(b, b in fleet.buoy) for b in fleet.bodies],
         "models": {name: model_info(m) for name, m in {**library(), **loaded.models}.items()},
         "takeover": loaded.config.network.takeover,
     }

@@ -13,6 +13,7 @@ import asyncio
 import concurrent.futures
 import hmac
 import ipaddress
+import math
 import re
 import secrets
 import time
@@ -221,6 +222,20 @@ async def series(request: web.Request) -> web.StreamResponse:
         raise RequestFailed(f"invalid query: expected at most {MOST_VALUES} values (lines times points)")
     past = request.app[HUB].history
     return web.json_response(aligned([past.line(*w) for w in wanted], since, until, points))
+
+
+async def signals(request: web.Request) -> web.StreamResponse:
+    """Return the signals between the times ``since`` and ``until`` (s) of a log."""
+    try:
+        since, until = float(request.query["since"]), float(request.query["until"])
+    except (KeyError, ValueError):
+        raise RequestFailed("invalid query: since and until must be times in s") from None
+    source = request.app[HUB].source
+    if not isinstance(source, ReplaySource):
+        raise RequestFailed("only a replay lists the signals of a time span")
+    if not (math.isfinite(since) and math.isfinite(until)):
+        raise RequestFailed("invalid query: since and until must be finite")
+    return web.json_response(source.signals(since, until))
 
 
 async def kit(request: web.Request) -> web.StreamResponse:
@@ -441,6 +456,7 @@ def make_app(
     app.router.add_get("/static/{name}", static)
     app.router.add_get("/appearance/{model}", appearance)
     app.router.add_get("/series", series)
+    app.router.add_get("/signals", signals)
     app.router.add_get("/kit", kit)
     app.router.add_get(r"/tiles/{z:\d{1,2}}/{x:\d{1,8}}/{y:\d{1,8}}", tile)
     app.router.add_get("/chart", chart)

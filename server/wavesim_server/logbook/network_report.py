@@ -116,6 +116,12 @@ def configured_addresses(configuration: str) -> dict[str, int]:
     return found
 
 
+def addresses_of_log(log: Log) -> dict[int, int]:
+    """Return the configured modem addresses of the bodies of a log, by row."""
+    given = configured_addresses(log.metadata.get("configuration", ""))
+    return {row: given[body["name"]] for row, body in log.bodies.items() if body["name"] in given}
+
+
 def report_of_log(path: Path | Log) -> dict[str, Any]:
     """Return :func:`network_table` of a log, with the names of the nodes.
 
@@ -126,10 +132,8 @@ def report_of_log(path: Path | Log) -> dict[str, Any]:
     if not (sent["kind"] == SignalKind.DATA).any():
         raise InvalidArgument("the log contains no data packets; a network report needs nodes with modems that send")
     names = {row: body["name"] for row, body in log.bodies.items()}
-    given = configured_addresses(log.metadata.get("configuration", ""))
-    addresses = {row: given[name] for row, name in names.items() if name in given}
     receptions = log.get("/acoustics/reception", RECEPTION).records
-    table = network_table(sent, receptions, log.end_ns * 1e-9, addresses)
+    table = network_table(sent, receptions, log.end_ns * 1e-9, addresses_of_log(log))
     for node in table["nodes"]:
         node["name"] = names.get(node["row"], str(node["row"]))
     return table

@@ -38,6 +38,7 @@ export class BottomPanel {
   readonly charts: LogCharts;
   readonly events: EventMarks;
   readonly propagation: Propagation;
+  readonly sound: SpaceTime;
   private readonly bookmarks: BookmarkList;
   private readonly drawer: Drawer;
 
@@ -61,12 +62,13 @@ export class BottomPanel {
       else this.lookBack(time);
     };
     this.bookmarks = new BookmarkList(store, this.events.bookmarks, goTo, changed);
+    this.sound = new SpaceTime(store, choose, goTo);
     const traffic = new TrafficList(store, choose),
       alarms = new AlarmList(store, choose, link, announcer);
     this.drawer = new Drawer(
       [
         pane("signals", "Signals", this.signals),
-        pane("sound", "Sound", new SpaceTime(store, choose)),
+        pane("sound", "Sound", this.sound),
         pane("propagation", "Rays", this.propagation),
         pane("ranges", "Ranges", new AcousticRanges(store)),
         pane("profile", "Depth", new DepthProfile(store)),

@@ -109,7 +109,7 @@ function handlers(p: MessageTargets): Handlers {
       if (m.panel) p.showPanel();
       else p.details.clear();
     },
-    picture: (m) => p.sonars.setStatus(m.row, m.name, m.trouble, m.epoch),
+    picture: (m) => p.sonars.setStatus(m),
     mosaic: (m) => {
       if (!m.layers.length && !s.mosaic.layers.size && s.mosaic.shown)
         if (m.waiting) toast("the mosaic starts with the next frame of a sonar");

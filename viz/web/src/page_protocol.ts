@@ -100,6 +100,8 @@ export interface PlannedBody {
   waypoints: [number, number, number, number][];
   anchor: number[] | null;
   transducer: number[] | null;
+  /** address of its modem */
+  address?: number;
 }
 
 /** Sound speed (m/s) and level of ambient noise (dB). */
@@ -336,6 +338,13 @@ export interface SentSignal {
   frequency: number;
   source_level: number;
   duration: number;
+  code: number;
+  /** modem address; 0: none */
+  from_address: number;
+  /** modem address; 0: all */
+  to_address: number;
+  /** length of the payload in bytes */
+  payload: number;
   time: number;
   at: [number, number, number] | null;
 }
@@ -348,7 +357,11 @@ export interface SignalReception {
   query: number;
   kind: number;
   outcome: number;
+  /** modem address; 0: all */
+  to_address: number;
   level: number | null;
+  /** noise in the band of the signal at the receiver, dB */
+  noise: number | null;
   /** distance derived from the travel time, m */
   range: number | null;
   /** true distance, m */
@@ -695,6 +708,7 @@ export interface ImageMessage {
   type: "picture";
   row: number;
   name: string;
+  channel: number;
   /** reason why there is no image; empty if there is one */
   trouble: string;
   epoch: number;
@@ -813,6 +827,10 @@ export interface ImageHeader {
   absorption: number;
   floor: number;
   span: number;
+  /** channel of a hydrophone, from 0 */
+  channel: number;
+  /** number of channels of a hydrophone */
+  channels: number;
 }
 
 /** Header of a binary tile of a mosaic (`live_mosaic.py`). */
@@ -835,10 +853,13 @@ export interface WatchRequest {
   row: number | null;
 }
 
-/** Request the frames from exactly these sonars; each is given as (row, name). */
+/**
+ * Request the frames from exactly these sonars; each is given as (row, name, channel). Only a hydrophone has several
+ * channels.
+ */
 export interface PicturesRequest {
   do: "pictures";
-  sonars: [number, string][];
+  sonars: [number, string, number][];
 }
 
 /** Start or stop requesting the mosaics of all sonars. */

@@ -1,6 +1,6 @@
 // A window with the images of one sonar, camera or lidar, or the sound of one hydrophone.
 
-import { formatTime, h, toggleClass, setText } from "./dom";
+import { formatTime, h, setChildren, setText, toggleClass } from "./dom";
 import type { Dock } from "./dock";
 import { makeDraggable } from "./draggable";
 import { PALETTE_NAMES, colourTable, type ImagePainter, type SonarImage } from "./sonar_image";
@@ -23,6 +23,7 @@ export class SonarWindow {
   taken = 0; // images
   skipped = 0; // frames that did not reach this page
   trouble = "";
+  channel = 0; // of a hydrophone
   private epoch = 0;
   private last = 0; // number of the newest frame of this epoch
   private head: ImageHeader | null = null;
@@ -81,6 +82,31 @@ export class SonarWindow {
     },
     "play",
   );
+  /** Settings of the spectrogram. */
+  private readonly settings = h("div", { class: "spectrum hidden" });
+  private readonly axes: HTMLButtonElement = h(
+    "button",
+    {
+      class: "axes hidden",
+      title: "Channel, time span, resolution and frequency axis",
+      onclick: () => {
+        const open = this.settings.classList.contains("hidden");
+        toggleClass(this.settings, "hidden", !open);
+        toggleClass(this.axes, "on", open);
+      },
+    },
+    "axes",
+  );
+  private readonly channels = h("select", {
+    class: "channel",
+    title: "Channel of the hydrophone",
+    onchange: () => {
+      this.channel = Number(this.channels.value);
+      this.epoch = -1; // the blocks of the other channel are another stream
+      this.begin(0);
+      this.asked();
+    },
+  });
   private readonly floating: HTMLButtonElement = h(
     "button",
     {
@@ -104,17 +130,18 @@ export class SonarWindow {
     private readonly dock: Dock,
     close: () => void,
     private readonly changed: () => void,
+    private readonly asked: () => void,
   ) {
     const button = h("button", { class: "close", title: "Close", onclick: close }, "×"),
       head = h(
         "div",
         { class: "head" },
         h("b", { class: "grow" }, title),
-        h("span", { class: "adjust" }, this.listen, this.ground, this.contrast, this.colouring),
+        h("span", { class: "adjust" }, this.axes, this.listen, this.ground, this.contrast, this.colouring),
         this.floating,
         button,
       );
-    this.box = h("div", { class: "window sonars" }, head, this.canvas, this.status, this.under);
+    this.box = h("div", { class: "window sonars" }, head, this.canvas, this.status, this.under, this.settings);
     this.box.dataset["sonar"] = name;
     toggleClass(this.contrast, "on", true);
     const width = Math.min(460, 0.48 * stage.element.clientWidth),
@@ -151,7 +178,26 @@ export class SonarWindow {
     this.stale = true;
   }
 
+  /** Offer the channels and the settings of a hydrophone. */
+  private offer(view: HydrophoneView): void {
+    const redraw = (): void => {
+      this.stale = true;
+      this.taken = 0; // the contrast adapts at once
+      this.changed();
+    };
+    setChildren(this.settings, this.channels, ...view.controls(redraw));
+  }
+
+  private listChannels(count: number): void {
+    toggleClass(this.channels, "hidden", count < 2);
+    if (this.channels.options.length === count) return;
+    const names = Array.from({ length: count }, (_, k) => h("option", { value: k }, `channel ${k + 1}`));
+    setChildren(this.channels, ...names);
+    this.channels.value = String(this.channel);
+  }
+
   take(p: SonarImage): void {
+    if (p.head.channel !== this.channel && p.head.channels > this.channel) return; // of the previous choice
     this.begin(p.head.epoch);
     if (this.last) this.skipped += Math.max(p.head.number - this.last - 1, 0);
     this.last = p.head.number;
@@ -173,10 +219,12 @@ export class SonarWindow {
                     : new FanView();
       if (this.painter instanceof MultibeamView) this.stage.points(this.painter.cloud, true);
       toggleClass(this.ground, "hidden", p.head.kind !== "sidescan");
-      toggleClass(this.listen, "hidden", p.head.kind !== "hydrophone");
+      if (this.painter instanceof HydrophoneView) this.offer(this.painter);
+      for (const e of [this.listen, this.axes]) toggleClass(e, "hidden", p.head.kind !== "hydrophone");
       for (const e of [this.contrast, this.colouring])
         toggleClass(e, "hidden", ["bathymetry", "camera", "3d", "lidar"].includes(p.head.kind));
     }
+    if (p.head.kind === "hydrophone") this.listChannels(p.head.channels);
     this.head = p.head;
     this.trouble = "";
     this.painter.take(p);

@@ -2,6 +2,7 @@
 // loaded with the first window.
 
 import type { Dock } from "./dock";
+import type { ImageMessage } from "./page_protocol";
 import type { SonarImage } from "./sonar_image";
 import type { SonarWindow } from "./sonar_window";
 import type { Stage } from "./stage";
@@ -26,7 +27,7 @@ export class SonarWindows {
   }
 
   private ask(): void {
-    this.link?.pictures([...this.windows.values()].map((w) => [w.row, w.name]));
+    this.link?.pictures([...this.windows.values()].map((w) => [w.row, w.name, w.channel]));
   }
 
   /** Open or close the window of a sonar. */
@@ -54,6 +55,7 @@ export class SonarWindows {
           this.dock,
           () => void this.toggle(row, body, name),
           this.changed,
+          () => this.ask(),
         ),
       );
     }
@@ -65,9 +67,9 @@ export class SonarWindows {
     this.windows.get(`${p.head.row}/${p.head.name}`)?.take(p);
   }
 
-  setStatus(row: number, name: string, trouble: string, epoch: number): void {
+  setStatus({ row, name, channel, trouble, epoch }: ImageMessage): void {
     const w = this.windows.get(`${row}/${name}`);
-    if (!w) return;
+    if (!w || w.channel !== channel) return;
     w.trouble = trouble;
     w.begin(epoch);
   }

@@ -122,7 +122,7 @@ export class ViewerSocket {
   details(): void {
     this.send({ do: "details" });
   }
-  pictures(sonars: [row: number, name: string][]): void {
+  pictures(sonars: [row: number, name: string, channel: number][]): void {
     this.send({ do: "pictures", sonars });
   }
   fault(row: number, part: string, kind: string, amount: string, field: string): void {
