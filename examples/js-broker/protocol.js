@@ -5,7 +5,7 @@ const MOST = Number.MAX_VALUE;
 export const VERSION = 2;
 export const LIMITS = Object.freeze({"datagram_bytes":1200,"header_bytes":24,"seal_bytes":16,"least_hello_bytes":64,"depth":6,"items":256});
 export const Type = Object.freeze({"HELLO":1,"CHALLENGE":2,"JOIN":3,"WELCOME":4,"REFUSE":5,"ACTUATE":16,"REQUESTS":17,"DONE":18,"KEEPALIVE_REPLY":19,"LEAVE":20,"ESTIMATE":21,"ACK":22,"PROOF":23,"STATE":32,"EVENTS":33,"STEP":34,"KEEPALIVE":35,"BYE":36,"FLEET":37,"SENSORS":38,"PROVE":39,"FRAME":40});
-export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11,"MISSION":12,"VEHICLE_COMMAND":13,"TABLE":14,"ROWS":15,"DUE":16,"DEVICE_FAULT":17,"TIME_CHANGED":18});
+export const Event = Object.freeze({"RECEPTION":1,"SENT":2,"REQUEST_REFUSED":3,"RUN_STATE":4,"BODY":5,"SIGNAL":6,"FATE":7,"NOTICE":8,"ACTUATOR":9,"SENSOR":10,"ANSWER":11,"MISSION":12,"VEHICLE_COMMAND":13,"TABLE":14,"ROWS":15,"DUE":16,"DEVICE_FAULT":17,"TIME_CHANGED":18,"ARRIVALS":19,"ARRIVAL_PART":20,"CHANNEL_STATE":21});
 export const Request = Object.freeze({"PING":1,"SEND":2,"RANGE":3,"OBSERVE":4,"SUBSCRIBE":5,"CONTROL":6,"FAULT":7,"PUSH":8,"POSE":9,"ALLOCATE":10,"WEATHER":11,"FRAMES":12,"MISSION":13,"MISSIONS":14,"VEHICLE_COMMAND":15,"COMMAND_ANSWER":16,"ATTACH":17,"SERVE":18,"VALUES":19,"WRITTEN":20,"FRAME_PART":21,"FENCE":22,"SNAPSHOT":23,"SOUND_PART":24,"TRANSMIT":25});
 export const Role = Object.freeze({"PILOT":0,"INSTRUMENT":1,"LISTENER":2,"OBSERVER":3,"EMULATOR":4});
 export const Resumed = Object.freeze({"NEW":0,"RESUMED":1,"TOOK_OVER":2});
@@ -622,9 +622,32 @@ export function readTimeChanged(r) {
   return m;
 }
 
+export function readArrivals(r) {
+  const n = r.list(5, 65535);
+  r.int(19, 19);
+  const m = {
+    restarted: r.int(0, 1),
+    lost: r.wide(0, 9007199254740992n),
+    waveforms: r.int(0, 4294967295),
+    fronts: r.int(0, 4294967295),
+  };
+  for (let k = 5; k < n; k++) r.skip(2);
+  return m;
+}
+
+export function readArrivalPart(r) {
+  const n = r.list(2, 65535);
+  r.int(20, 20);
+  const m = {
+    data: r.bin(1, 1120),
+  };
+  for (let k = 2; k < n; k++) r.skip(2);
+  return m;
+}
+
 export function readChannelState(r) {
   const n = r.list(3, 65535);
-  r.int(19, 19);
+  r.int(21, 21);
   const m = {
     time_ns: r.wide(-4611686018427387904n, 4611686018427387904n),
     busy: r.int(0, 1),
@@ -1207,7 +1230,9 @@ export const EVENTS = {
   16: { name: "DUE", read: readDue },
   17: { name: "DEVICE_FAULT", read: readDeviceFault },
   18: { name: "TIME_CHANGED", read: readTimeChanged },
-  19: { name: "CHANNEL_STATE", read: readChannelState },
+  19: { name: "ARRIVALS", read: readArrivals },
+  20: { name: "ARRIVAL_PART", read: readArrivalPart },
+  21: { name: "CHANNEL_STATE", read: readChannelState },
 };
 
 export const REQUESTS = {
