@@ -623,15 +623,16 @@ export function readTimeChanged(r) {
 }
 
 export function readArrivals(r) {
-  const n = r.list(5, 65535);
+  const n = r.list(6, 65535);
   r.int(19, 19);
   const m = {
     restarted: r.int(0, 1),
     lost: r.wide(0, 9007199254740992n),
     waveforms: r.int(0, 4294967295),
     fronts: r.int(0, 4294967295),
+    sounds: r.int(0, 4294967295),
   };
-  for (let k = 5; k < n; k++) r.skip(2);
+  for (let k = 6; k < n; k++) r.skip(2);
   return m;
 }
 

@@ -93,7 +93,9 @@ def check(log: Path, expected: list[bytes]) -> None:
     assert found.table("/acoustics/sent")["kind"].tolist() == ["sound"]
 
 
+@pytest.mark.parametrize("emulator", ["local", "remote"])
 def test_over_the_network(
+    emulator: str,
     config: Callable[..., LoadedConfig],
     serve: Callable[..., Server],
     processes: list[subprocess.Popen[str]],
@@ -103,7 +105,8 @@ def test_over_the_network(
     loaded = config(WORLD.format(client="optional", program=""))
     server = serve(loaded.path, "--log", str(tmp_path / "run.mcap"))
     header = SharedState(server.name).vehicles["hydrophone"].header
-    processes.append(launch("emulate", "hydrophone", loaded.path, "-s", server.name))
+    where = server.name if emulator == "local" else f"127.0.0.1:{server.port}"
+    processes.append(launch("emulate", "hydrophone", loaded.path, "-s", where))
     limit = time.monotonic() + 100.0
     while not header[SYNCHRONOUS]:
         assert processes[-1].poll() is None and time.monotonic() < limit

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wavesim_sdk.arrival_batches import ArrivalCollector, split_batch
-from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch
+from wavesim_sdk.front_tables import FRONT, WAVEFORM, FrontBatch, StoredSound
 from wavesim_sdk.wire.emulator_items import ArrivalPart, Arrivals
 from wavesim_sdk.wire.items import EVENTS
 
@@ -37,6 +37,21 @@ def test_every_bit_arrives(sent: FrontBatch) -> None:
     assert (got.time_ns, got.is_restarted, got.lost) == (7, sent.is_restarted, sent.lost)
 
 
+def test_samples_of_sounds_arrive_in_order() -> None:
+    """Each sound keeps its number and its sampling rate."""
+    rng = np.random.default_rng(3)
+    sounds = tuple(
+        StoredSound(n, n, 100 * n, rate, rng.standard_normal(count).astype(np.float32))
+        for n, rate, count in ((4, 48e3, 700), (7, 96e3, 1), (9, 250e3, 3000))
+    )
+    got = carried(list(split_batch(batch(3, sounds=sounds)))).sounds
+    assert [(s.number, s.offset, s.sampling) for s in got] == [(s.number, s.offset, s.sampling) for s in sounds]
+    assert all(np.array_equal(a.samples, b.samples) for a, b in zip(got, sounds, strict=True))
+    events = list(split_batch(batch(3, sounds=sounds)))
+    with pytest.raises(ValueError, match="announced 3701 samples of sounds, but sent 1"):
+        carried(events[:-1])
+
+
 def test_nothing_is_sent_if_nothing_is_new() -> None:
     assert list(split_batch(batch(0, 0))) == []
     got = carried([])
@@ -46,10 +61,13 @@ def test_nothing_is_sent_if_nothing_is_new() -> None:
 @pytest.mark.parametrize(
     ("events", "message"),
     [
-        ([Arrivals(0, 0, 0, 1), ArrivalPart(b"?" * 9)], "cannot be decompressed"),
-        ([Arrivals(0, 0, 0, 2), *list(split_batch(batch(1, 0)))[1:]], r"announced \d+ bytes of arrivals, but sent \d+"),
-        ([Arrivals(0, 0, 0, 1)], "announced .* but sent 0 bytes"),
-        ([Arrivals(0, 0, 0, 1), *list(split_batch(batch(900, 0)))[1:]], "announced .* but sent"),
+        ([Arrivals(0, 0, 0, 1, 0), ArrivalPart(b"?" * 9)], "cannot be decompressed"),
+        (
+            [Arrivals(0, 0, 0, 2, 0), *list(split_batch(batch(1, 0)))[1:]],
+            r"announced \d+ bytes of arrivals, but sent \d+",
+        ),
+        ([Arrivals(0, 0, 0, 1, 0)], "announced .* but sent 0 bytes"),
+        ([Arrivals(0, 0, 0, 1, 0), *list(split_batch(batch(900, 0)))[1:]], "announced .* but sent"),
     ],
 )
 def test_wrong_bytes_give_one_message(events: list[Any], message: str) -> None:

@@ -52,7 +52,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """New records of the tables `waveform` and `front`, which the following DUE completes. They are compressed, because
+    """New records of the tables `waveform`, `front` and `sound`, which the following DUE completes. They are compressed, because
     most columns hardly differ from record to record.
     """
 
@@ -62,15 +62,17 @@ class Arrivals:
     lost: int = record_field(Int(0, 2**53), "number of records that were lost on their way, since the last DUE")
     waveforms: int = record_field(UINT32, "number of new records of `waveform`")
     fronts: int = record_field(UINT32, "number of new records of `front`")
+    sounds: int = record_field(UINT32, "number of new records of `sound`")
 
 
 @dataclass(frozen=True, slots=True)
 class ArrivalPart:
-    """Part of the records that the last ARRIVALS announced: first those of `waveform`, then those of `front`, together
-    compressed by zlib (RFC 1950). The parts are sent in order.
+    """Part of the records that the last ARRIVALS announced: those of `waveform`, `front` and `sound`, together compressed
+    by zlib (RFC 1950). The samples of the sounds follow, one sound after the other, as 32-bit floating-point values
+    (little-endian, not compressed). The parts are sent in order.
     """
 
-    data: bytes = record_field(_DATA, "compressed bytes")
+    data: bytes = record_field(_DATA, "bytes of the compressed records, or of samples")
 
 
 # ------------------------------------------------------------------------------------------------ requests

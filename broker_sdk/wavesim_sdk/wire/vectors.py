@@ -96,7 +96,7 @@ _EMULATOR_EVENTS = _items(
     e.Rows(5, 384, bytes(range(8))),
     e.Due(250, 251, 1_004_000_000, 2),
 )
-_ARRIVAL_EVENTS = _items(i.EVENTS, e.Arrivals(1, 0, 1, 12), e.ArrivalPart(bytes(range(8))))
+_ARRIVAL_EVENTS = _items(i.EVENTS, e.Arrivals(1, 0, 1, 12, 1), e.ArrivalPart(bytes(range(8))))
 _EMULATOR_REQUESTS = _items(
     i.REQUESTS,
     e.Attach(("weather", "actuation"), 0),

@@ -13,15 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.hydrophone import fourier
 from wavesim_emulators.hydrophone.noise import AmbientNoise
 from wavesim_emulators.hydrophone.sample_kernels import TAPS
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, Spectrum
-from wavesim_emulators.hydrophone.waveforms import USABLE, band_gain, more_absorption
+from wavesim_emulators.hydrophone.waveforms import band_gain, more_absorption
+from wavesim_kernels import fourier
 from wavesim_kernels.radiated_noise import relative_spectrum
 from wavesim_sdk.arrays import Array, Floats, Record
 from wavesim_sdk.elementary import power, sin_cos
 from wavesim_sdk.front_tables import NOISE_SEGMENT_S
+from wavesim_sdk.sounds import USABLE
 
 HARMONICS = 32  #: maximum number of tones of a propeller or a machine
 _LEAST_MARGIN = 4096  # samples before and after a segment over which its filter may spread

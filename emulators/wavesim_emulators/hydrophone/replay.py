@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from wavesim_emulators.hydrophone import fourier, sample_kernels, tone_kernels
+from wavesim_emulators.hydrophone import sample_kernels, tone_kernels
 from wavesim_emulators.hydrophone.replay_kernels import ResponseSplines, filter_baseband, take_at
 from wavesim_emulators.hydrophone.sample_kernels import TAPS
 from wavesim_emulators.hydrophone.waveforms import SampledWave, ToneWave, interpolation_table
-from wavesim_kernels import randomness
+from wavesim_kernels import fourier, randomness
 from wavesim_sdk.arrays import Array, Floats, Record
 from wavesim_sdk.elementary import sin_cos
 from wavesim_sdk.front_tables import FRONT_INTERVAL_S, WAVEFORM

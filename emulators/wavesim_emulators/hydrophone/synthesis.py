@@ -166,16 +166,17 @@ class Synthesiser:
             return None
         channel = self._replays.get(signal)
         absorption = None if channel is not None else self.sea.absorption  # it is in the impulse response
-        if row["kind"] == RADIATED_NOISE:
+        if row["kind"] == RADIATED_NOISE:  # it takes the paths of the medium, also with a measured channel
             if self._radiated is None:
                 self._radiated = RadiatedNoise(self.settings, self.sea.absorption)
             made = self._radiated.wave(row)
-        elif number:
-            made = sampled_wave(*self._samples[number], row, self.settings, absorption)
         else:
-            made = nominal_wave(row, self.settings, absorption)
-        if channel is not None:
-            made = channel.received(made, row, self.sea.key)
+            sent = (
+                sampled_wave(*self._samples[number], row, self.settings, absorption)
+                if number
+                else nominal_wave(row, self.settings, absorption)
+            )
+            made = sent if channel is None else channel.received(sent, row, self.sea.key)
         self._waves[signal] = made
         return made
 

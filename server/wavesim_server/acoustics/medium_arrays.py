@@ -159,7 +159,7 @@ NODE = _record(
 
 PLACE = _record(
     "place",
-    "A transducer at the end of a tick.",
+    "A transducer or a noise source at the end of a tick. A noise source has no attitude.",
     value("x", "m", "Position, W."),
     value("y", "m", ""),
     value("z", "m", ""),
@@ -442,17 +442,6 @@ NOISE_SOURCE = _record(
     value("cycles", "", "Phase of the blade rate at the start of the next segment, in cycles."),
 )
 
-NOISE_PLACE = _record(
-    "noise_place",
-    "A noise source at the end of a tick.",
-    value("x", "m", "Position, W."),
-    value("y", "m", ""),
-    value("z", "m", ""),
-    value("vx", "m/s", "Velocity, W."),
-    value("vy", "m/s", ""),
-    value("vz", "m/s", ""),
-)
-
 WATER = _record(
     "water",
     "Acoustic properties and bounds of the water.",
@@ -584,7 +573,7 @@ class Medium(NamedTuple):
     bounces: Records = _fixed_array(BOUNCE, MAX_BOUNCES)  #: reflections of a path off the surface
     parts: Records = _fixed_array(PART, PARTS)
     noise_sources: Records = _fixed_array(NOISE_SOURCE, "noise_sources")  #: by row of the body; empty = no body has one
-    noise_places: Records = _fixed_array(NOISE_PLACE, 2, "noise_sources")  #: at the end of even and odd ticks
+    noise_places: Records = _fixed_array(PLACE, 2, "noise_sources")  #: at the end of even and odd ticks
     noise_signals: Records = _fixed_array(SIGNAL, "noise_sources")  #: what the segments of a source have in common
     sent: Records = _fixed_array(_with_handle(), "sent")
     receptions: Records = _fixed_array(RECEPTION, "receptions")
