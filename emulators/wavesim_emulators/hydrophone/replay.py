@@ -141,7 +141,7 @@ def transmitted(
     start, end = first / sampling, (first + count) / sampling
     scale = wave.scale if isinstance(wave, ToneWave) else 1.0
     values = np.array([start, end, scale, scale, 0.0, 0.0, 0.0, 0.0])
-    times, clock = np.array([[start, end, 1.0, 1.0]]), np.array([sampling, 0.0, 0.0])
+    times, clock = np.array([[start, end, 1.0, 1.0, 1.0, 1.0]]), np.array([sampling, 0.0, 0.0])
     if isinstance(wave, SampledWave):
         segment = values, times, 0, sample_kernels.CONSTANT
         sample_kernels.add_samples(segment, (*wave.version(0), wave.sampling), table, clock, first, out)

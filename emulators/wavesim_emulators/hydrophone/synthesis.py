@@ -265,13 +265,14 @@ class Synthesiser:
         if self._table is None:
             self._table = interpolation_table()
         for values, k in zip(self._values(found, chosen, waves), chosen, strict=True):
-            wave, times = waves[k], found.times[k]
+            wave, times = waves[k], found.times[k].copy()
             signal = int(found.signals[k])
             values[:2] -= wave.start
             values[tone_kernels.PHASE] = values[tone_kernels.PHASE_CHANGE] = 0.0
             if self._replays[signal].is_absolute:
                 level = power(10.0, 0.05 * float(self._rows[signal]["source_level"]))
                 values[tone_kernels.AMPLITUDE] = values[tone_kernels.AMPLITUDE_END] = level
+                times[:, tone_kernels.NEAR] = times[:, tone_kernels.NEAR_END] = 1.0
             several = len(wave.channels) > 1  # the file then contains the delays between the elements
             for e in range(len(out)):
                 sample_kernels.add_samples(
