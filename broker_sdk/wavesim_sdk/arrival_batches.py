@@ -67,7 +67,7 @@ class ArrivalCollector:
             np.frombuffer(records[:middle], WAVEFORM.dtype),
             np.frombuffer(records[middle:end], FRONT.dtype),
             time_ns,
-            bool(batch.restarted),
+            bool(batch.restart),
             batch.lost,
             _sounds(np.frombuffer(records[end:], SOUND.dtype), rest),
         )

@@ -626,7 +626,7 @@ export function readArrivals(r) {
   const n = r.list(6, 65535);
   r.int(19, 19);
   const m = {
-    restarted: r.int(0, 1),
+    restart: r.int(0, 1),
     lost: r.wide(0, 9007199254740992n),
     waveforms: r.int(0, 4294967295),
     fronts: r.int(0, 4294967295),

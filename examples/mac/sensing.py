@@ -33,7 +33,7 @@ BODY = (
 class SensingCase(NamedTuple):
     """A protocol, its offered load (attempts per packet duration), and the longest delay in packet durations.
 
-    ``crowd``: all nodes of CSMA are within 15 m, and nearly all of the delay is that of sensing. ``disc``: they are evenly
+    ``crowd``: CSMA, with all nodes within 15 m, so nearly the whole delay is the delay of sensing. ``disc``: they are evenly
     distributed in a disc around the receiver, and sensing adds half of the longest delay. ``pair``: two nodes with S-FAMA, of
     which one always has data to send. ``ring``: S-FAMA with ten senders on a circle around the receiver.
     """
@@ -144,7 +144,7 @@ def expected(case: SensingCase, packets: int, seed: int = 1) -> float:
 
 
 def counted(case: SensingCase, packets: int, seed: int) -> float:
-    """Return the throughput of CSMA from the definition alone: the same attempts, and the delay between each two nodes."""
+    """Return the throughput of CSMA from the definition alone: the same attempts, and the delay between every two nodes."""
     seconds, length = packets * case.packet / case.load, case.packet
     places = [(0.0, 0.0), *case.places()]
     delays = [[math.dist(p, q) / SPEED for q in places] for p in places]

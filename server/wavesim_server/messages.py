@@ -194,7 +194,7 @@ class SoundRefusedEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class SoundPlayedEvent:
+class SoundEvent:
     """A sound that was played for the first time, for the log."""
 
     time_ns: int = record_field(_TIME, "time of emission", "ns")
@@ -282,7 +282,7 @@ EVENTS = TaggedUnion(
         10: SessionFailedEvent,
         11: SlowEmulator,
         12: TimeChangedEvent,
-        13: SoundPlayedEvent,
+        13: SoundEvent,
         14: ChannelStatesEvent,
     },
 )
@@ -299,7 +299,7 @@ EngineEvent = (
     | SessionFailedEvent
     | SlowEmulator
     | TimeChangedEvent
-    | SoundPlayedEvent
+    | SoundEvent
     | ChannelStatesEvent
 )
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.devices.modems import SoundBroker
 from wavesim_devices.ports import UdpTarget
 from wavesim_devices.uasp.device import LONGEST_LINE, OUTPUT_BUFFER, UaspDevice, UaspModel
-from wavesim_devices.uasp.packets import PacketCutter
+from wavesim_devices.uasp.packets import PacketSplitter
 
 RATE = 96000
 
@@ -325,7 +325,7 @@ def test_packets_have_the_samples_that_their_number_says(
     parts: list[tuple[int, int]], channels: int, origin: int
 ) -> None:
     """Blocks of any length with any gaps: packet n has the samples from origin + n size on, and all whole ones come."""
-    cutter = PacketCutter(channels, origin)
+    cutter = PacketSplitter(channels, origin)
     at, there, found = -300, set[int](), []
     for gap, count in parts:
         at += gap

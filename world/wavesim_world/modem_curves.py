@@ -3,7 +3,7 @@
 A curve is a file in ``modem_curve_files``, with its source. Its axes are multiples of a bit of the modem, so a curve
 applies at any bit rate and bandwidth:
 
-- ``energies``: energy per transmitted bit relative to the noise density (dB), over all paths. It is the signal-to-noise
+- ``energies``: energy per transmitted bit of all paths, relative to the noise density (dB). It is the signal-to-noise
   ratio in the band plus 10 log10(bandwidth / bit rate).
 - ``spreads``: rms delay spread times the bit rate.
 - ``shifts``: magnitude of the Doppler shift of the carrier divided by the bit rate.

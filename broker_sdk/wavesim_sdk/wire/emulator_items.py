@@ -56,7 +56,7 @@ class Arrivals:
     most columns hardly differ from record to record.
     """
 
-    restarted: int = record_field(
+    restart: int = record_field(
         FLAG, "1 = discard all earlier records, because the emulator has just joined or the simulation time has changed"
     )
     lost: int = record_field(Int(0, 2**53), "number of records that were lost on their way, since the last DUE")

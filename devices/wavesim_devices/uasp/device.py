@@ -20,7 +20,7 @@ import numpy as np
 from wavesim_devices.hydrophone_blocks import HydrophoneBlock, HydrophoneBlocks
 from wavesim_devices.ports import Bytes, Connection, UdpTarget
 from wavesim_devices.splitters import LineSplitter
-from wavesim_devices.uasp.packets import PacketCutter, decode_samples, encode_packet
+from wavesim_devices.uasp.packets import PacketSplitter, decode_samples, encode_packet
 from wavesim_sdk import __version__
 from wavesim_sdk.broker import AsyncBroker, Step
 from wavesim_sdk.errors import InvalidArgument
@@ -47,19 +47,19 @@ class UaspModel:
     rate: int = 96000
 
 
-class RejectedCommand(Exception):
+class CommandError(Exception):
     """Raised for a command that the device rejects."""
 
 
 def _number(value: Any, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise RejectedCommand
+        raise CommandError
     return float(value)
 
 
 def _whole(value: Any, low: int, high: int) -> int:
     if _number(value, low, high) != int(value):
-        raise RejectedCommand
+        raise CommandError
     return int(value)
 
 
@@ -121,16 +121,16 @@ class UaspConnection:
         try:
             command = json.loads(line)
             if not isinstance(command, dict):
-                raise RejectedCommand
+                raise CommandError
             needed = command.get("param") in CONVERTER_PARAMETERS and command.get("action") in ("get", "set")
             if needed and not self.device.is_known:
                 self._wait(line)
                 return
             handler = _HANDLERS.get(command.get("action"))
             if handler is None:
-                raise RejectedCommand
+                raise CommandError
             handler(self, command)
-        except (RejectedCommand, ValueError, TypeError, OverflowError, RecursionError):
+        except (CommandError, ValueError, TypeError, OverflowError, RecursionError):
             self.errors += 1
 
     def say(self, **message: Any) -> None:
@@ -167,7 +167,7 @@ class UaspConnection:
     def _append_output(self, command: dict[str, Any]) -> None:
         samples = decode_samples(base64.b64decode(command.get("data", ""), validate=True))
         if self.buffered + len(samples) > OUTPUT_BUFFER:
-            raise RejectedCommand
+            raise CommandError
         self.buffer.append(samples)
         self.buffered += len(samples)
 
@@ -175,7 +175,7 @@ class UaspConnection:
         time = command.get("time")
         time = None if time is None else _whole(time, 0, 2**63)
         if not self.buffer:
-            raise RejectedCommand
+            raise CommandError
         samples = np.concatenate(self.buffer)
         self._clear_output(command)
         self.device.play(self, samples, time, identifier(command))
@@ -239,7 +239,7 @@ class UaspDevice:
         self.refused = 0  #: number of signals that the server refused
         self._rate = 0.0  # sampling rate of the hydrophone in Hz; 0 until its first block has arrived
         self._channels = 0
-        self._cutter = PacketCutter(1)
+        self._cutter = PacketSplitter(1)
         self._clients: list[UaspConnection] = []
         self._send_data: Bytes = lambda data: None
         self._receiver: UaspConnection | None = None  # client that receives the stream
@@ -270,7 +270,7 @@ class UaspDevice:
     # -- parameters ------------------------------------------------------------------------
 
     def value(self, name: Any) -> Any:
-        """Return the value of a parameter. Raises RejectedCommand if there is no such parameter."""
+        """Return the value of a parameter. Raises CommandError if there is no such parameter."""
         values: dict[Any, Any] = {
             "time": self._microseconds(self.time_ns),
             "iseqno": self._cutter.number,
@@ -287,11 +287,11 @@ class UaspDevice:
             "omute": self.muted,
         }
         if not isinstance(name, str) or name not in values:
-            raise RejectedCommand
+            raise CommandError
         return values[name]
 
     def change(self, name: Any, value: Any) -> None:
-        """Set a parameter. Raises RejectedCommand if the value is invalid."""
+        """Set a parameter. Raises CommandError if the value is invalid."""
         if name == "igain":
             self.input_gain = _number(value, -MAX_GAIN_DB, MAX_GAIN_DB)
         elif name == "ogain":
@@ -302,7 +302,7 @@ class UaspDevice:
             if name == "orate":
                 self.output_rate = int(value)
         else:
-            raise RejectedCommand
+            raise CommandError
 
     def _microseconds(self, time_ns: float) -> int:
         return round((time_ns - self.origin_ns) * 1e-3)
@@ -332,7 +332,7 @@ class UaspDevice:
     def _stream(self, block: HydrophoneBlock) -> None:
         if (block.rate, len(block.samples)) != (self._rate, self._channels):
             self._rate, self._channels = block.rate, len(block.samples)
-            self._cutter = PacketCutter(self._channels)
+            self._cutter = PacketSplitter(self._channels)
             self._restart_packets()
             for client in list(self._clients):
                 client.resume()
@@ -354,7 +354,7 @@ class UaspDevice:
         """Transmit samples at a time of the device's clock in us; None, or a time in the past, means now."""
         duration = len(samples) / self.output_rate
         if duration > MAX_OUTPUT_S:
-            raise RejectedCommand
+            raise CommandError
         at = None if time is None else self.origin_ns + 1000 * time
         if at is not None and at <= self.time_ns:
             at = None

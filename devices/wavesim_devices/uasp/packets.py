@@ -34,7 +34,7 @@ def decode_samples(data: bytes) -> Any:
     return np.clip(samples, -1.0, 1.0)
 
 
-class PacketCutter:
+class PacketSplitter:
     """Divides the samples of a hydrophone into packets of equal size. Packet 0 begins at the sample ``origin``.
 
     If samples are missing, the incomplete packets are omitted, and the numbers of the others stay the same.

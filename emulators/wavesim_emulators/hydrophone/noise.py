@@ -55,7 +55,7 @@ def fill_stable(key: np.uint64, channel: int, first: int, alpha: float, out: Flo
 
 @functools.lru_cache(maxsize=8)
 def stable_rms(alpha: float) -> float:
-    """Return the rms value of the numbers of :func:`fill_stable`, by integration over their two random variables."""
+    """Return the rms value of the numbers of :func:`fill_stable`, integrated over the two random variables of each number."""
     edges = power(10.0, np.linspace(-9.0, 0.0, 501)) * (0.5 * math.pi)
     angle, width = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges) / (0.5 * math.pi)  # angle from pi/2
     v = 0.5 * math.pi - angle[:, np.newaxis]

@@ -92,7 +92,7 @@ class RadiatedWave:
         return self.versions[number]
 
 
-class RadiatedNoise:
+class RadiatedWaves:
     """Source of the waveforms for one hydrophone."""
 
     def __init__(self, settings: HydrophoneSettings, absorption: Spectrum | None) -> None:

@@ -11,7 +11,7 @@ from wavesim_emulators.hydrophone import replay as replays
 from wavesim_emulators.hydrophone import sample_kernels, tone_kernels
 from wavesim_emulators.hydrophone.converter import convert, volts_per_unit, volts_per_uPa
 from wavesim_emulators.hydrophone.noise import AmbientNoise, fill_stable
-from wavesim_emulators.hydrophone.radiated_waves import RadiatedNoise, RadiatedWave
+from wavesim_emulators.hydrophone.radiated_waves import RadiatedWave, RadiatedWaves
 from wavesim_emulators.hydrophone.replay import ReplayChannel, ReplayedWave, extended
 from wavesim_emulators.hydrophone.segments import FrontStore, PathSegments
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, PressureBlock, SampleBlock, SeaSettings
@@ -60,7 +60,7 @@ class Synthesiser:
         self._replays: dict[int, ReplayChannel] = {}  # by signal
         self._refused: set[int] = set()
         self._first_paths: dict[int, int] = {}  # path on which a replayed signal arrives first
-        self._radiated: RadiatedNoise | None = None
+        self._radiated: RadiatedWaves | None = None
         self._samples: dict[int, tuple[Array, float]] = {}
         self._table: Array | None = None
 
@@ -168,7 +168,7 @@ class Synthesiser:
         absorption = None if channel is not None else self.sea.absorption  # it is in the impulse response
         if row["kind"] == RADIATED_NOISE:  # it takes the paths of the medium, also with a measured channel
             if self._radiated is None:
-                self._radiated = RadiatedNoise(self.settings, self.sea.absorption)
+                self._radiated = RadiatedWaves(self.settings, self.sea.absorption)
             made = self._radiated.wave(row)
         else:
             sent = (

@@ -572,9 +572,11 @@ class Medium(NamedTuple):
     tide: Floats = _fixed_array(np.float64, 3)  #: amplitude, period and phase of the tide
     bounces: Records = _fixed_array(BOUNCE, MAX_BOUNCES)  #: reflections of a path off the surface
     parts: Records = _fixed_array(PART, PARTS)
-    noise_sources: Records = _fixed_array(NOISE_SOURCE, "noise_sources")  #: by row of the body; empty = no body has one
+    noise_sources: Records = _fixed_array(NOISE_SOURCE, "noise_sources")  #: by row of the body; empty = there are none
     noise_places: Records = _fixed_array(PLACE, 2, "noise_sources")  #: at the end of even and odd ticks
-    noise_signals: Records = _fixed_array(SIGNAL, "noise_sources")  #: what the segments of a source have in common
+    noise_signals: Records = _fixed_array(
+        SIGNAL, "noise_sources"
+    )  #: values that all segments of a source have in common
     sent: Records = _fixed_array(_with_handle(), "sent")
     receptions: Records = _fixed_array(RECEPTION, "receptions")
     channel_states: Records = _fixed_array(CHANNEL_STATE, CHANNEL_STATES)

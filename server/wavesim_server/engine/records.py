@@ -20,7 +20,7 @@ from wavesim_server.messages import (
     ChannelStatesEvent,
     LogRecordsEvent,
     SignalsEvent,
-    SoundPlayedEvent,
+    SoundEvent,
 )
 from wavesim_server.simulation import Simulation
 
@@ -52,7 +52,7 @@ def signal_records(sent: Record, receptions: Record, generations: Any) -> Iterat
         yield SignalsEvent(b"", receptions[s].tobytes(), b"", receivers[s].tobytes())
 
 
-def played_sounds(sent: Record, simulation: Simulation, logged: set[int]) -> Iterator[SoundPlayedEvent]:
+def played_sounds(sent: Record, simulation: Simulation, logged: set[int]) -> Iterator[SoundEvent]:
     """Yield the sounds among the sent signals that are not in ``logged``, a set of their numbers, and add them to it."""
     for row in sent:
         sound = simulation.channel.sound_of(int(row["id"]))
@@ -61,7 +61,7 @@ def played_sounds(sent: Record, simulation: Simulation, logged: set[int]) -> Ite
         logged.add(sound.number)
         name = simulation.identity["name"][int(row["source"])].decode()
         data = sound.samples.astype("<f4").tobytes()
-        yield SoundPlayedEvent(int(row["emission_ns"]), int(row["id"]), name, sound.sampling, data)
+        yield SoundEvent(int(row["emission_ns"]), int(row["id"]), name, sound.sampling, data)
 
 
 def channel_state_records(changes: Record, generations: Any) -> Iterator[ChannelStatesEvent]:

@@ -62,7 +62,7 @@ class EngineEventDispatcher:
                 self._table(self.log, event)
             case messages.SignalsEvent():
                 self._signals(event)
-            case messages.SoundPlayedEvent() if self.log is not None:
+            case messages.SoundEvent() if self.log is not None:
                 self.log.sound(event.time_ns, event.name, event.signal, event.sampling, event.samples)
             case messages.ChannelStatesEvent():
                 acoustic_events.push_channel_states(event, self.generations, self.crews, self.sessions.push)

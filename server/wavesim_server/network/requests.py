@@ -133,8 +133,10 @@ class RequestHandler:
         waiting.append((tag, data))
 
     def _sound_part(self, member: CrewMember | None, number: int, item: Sequence[Any]) -> None:
-        """Forward a part of a sound. In lockstep, too, it does not wait for the step, because TRANSMIT does. A part
-        from a session that may not send sound has no effect, because TRANSMIT is refused.
+        """Forward some of the samples of a sound.
+
+        In lockstep, they do not wait for the step either, because TRANSMIT does. Samples from a session that may not
+        send sound have no effect, because TRANSMIT is refused.
         """
         if member is None or not member.grant.may_send:
             return

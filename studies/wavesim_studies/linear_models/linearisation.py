@@ -24,7 +24,7 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_server.dynamics import parameter_rows as P
-from wavesim_studies.linear_models.trim import FreeMotion, Trim, find_trim, free_motion
+from wavesim_studies.linear_models.trim import ModelMotion, VehicleTrim, find_trim, free_motion
 from wavesim_world.config import Model
 
 STATES: tuple[str, ...] = ("north", "east", "down", "roll", "pitch", "yaw", "u", "v", "w", "p", "q", "r")
@@ -39,7 +39,7 @@ MAIN_STATES = 0.3  #: smallest participation, relative to the largest, with whic
 
 
 @dataclass(frozen=True)
-class Mode:
+class MotionMode:
     """An eigenvalue of A, or a pair of conjugate eigenvalues."""
 
     eigenvalue: complex  #: in 1/s; of a pair, the one with the positive imaginary part
@@ -67,7 +67,7 @@ class Mode:
 class LinearModel:
     """Linear model of a vehicle about a trim."""
 
-    trim: Trim
+    trim: VehicleTrim
     A: Floats  #: (n, n)
     B: Floats  #: (n, actuators)
     B_force: Floats  #: (n, 6): effect of a force (N) and a moment (N m) at the origin, in B
@@ -88,7 +88,7 @@ class LinearModel:
         A, B, F = self.A[np.ix_(at, at)], self.B[at], self.B_force[at]
         return LinearModel(self.trim, A, B, F, tuple(states), units, self.inputs, self.input_units)
 
-    def modes(self) -> list[Mode]:
+    def modes(self) -> list[MotionMode]:
         """Return the modes, the slowest first. Equal eigenvalues are one mode."""
         values, found = np.linalg.eigvals(self.A), []
         values[np.abs(values) < ZERO] = 0.0
@@ -100,7 +100,7 @@ class LinearModel:
             share = _participation(self.A, value)
             order = np.argsort(-share, kind="stable")
             main = tuple(self.states[j] for j in order if share[j] > MAIN_STATES * share[order[0]])
-            found.append(Mode(value, len(equal), main, self._is_controllable(value)))
+            found.append(MotionMode(value, len(equal), main, self._is_controllable(value)))
         return sorted(found, key=lambda m: (abs(m.eigenvalue), m.states))
 
     def _is_controllable(self, eigenvalue: complex) -> bool:
@@ -144,7 +144,7 @@ def _participation(A: Floats, eigenvalue: complex) -> Floats:
     return np.asarray(np.abs(np.einsum("ij,ji->i", Q[:, :n] @ np.hstack([np.eye(n), -X]), Q.conj().T)))
 
 
-def derivatives(motion: FreeMotion, states: Floats, actuators: Floats) -> Floats:
+def derivatives(motion: ModelMotion, states: Floats, actuators: Floats) -> Floats:
     """Return the derivatives (n, 12) of states (n, 12) with actuator values (n, actuators)."""
     found = np.empty_like(states)
     for k, state in enumerate(states):
@@ -168,7 +168,7 @@ def lags(model: Model) -> Floats:
 
 
 def linearise(
-    model: str | Model, speed: float, depth: float | None = None, with_lags: bool = False, at: Trim | None = None
+    model: str | Model, speed: float, depth: float | None = None, with_lags: bool = False, at: VehicleTrim | None = None
 ) -> LinearModel:
     """Return the linear model of a vehicle about its trim at a speed over ground in m/s, in still water.
 

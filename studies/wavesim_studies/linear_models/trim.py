@@ -39,7 +39,7 @@ STEP = 0.01  #: time step in s of the simulation that compiles the model; the re
 
 
 @dataclass(frozen=True)
-class FreeMotion:
+class ModelMotion:
     """The equation of motion of one model in still water, as functions of states and actuator values."""
 
     model: Model
@@ -77,18 +77,18 @@ class FreeMotion:
         return np.where(self.free_dofs, efforts[:, effort.ACCELERATION : effort.ACCELERATION + 6], 0.0)
 
 
-def free_motion(model: str | Model) -> FreeMotion:
+def free_motion(model: str | Model) -> ModelMotion:
     """Return the equation of motion of a model (or of a library model, by name). Raise ConfigError for an aircraft."""
     found = library()[model] if isinstance(model, str) else model
     if found.aerodynamics is not None:
         raise ConfigError(f"model '{found.name}' is an aircraft; `wavesim vehicles {found.name}` lists its trim")
     sim = empty_sea(1, STEP)
     form = sim.fleet.vehicle_type(found, False)
-    return FreeMotion(found, form, equilibrium_depth(found, sim.config.world.density), SingleBody(form))
+    return ModelMotion(found, form, equilibrium_depth(found, sim.config.world.density), SingleBody(form))
 
 
 @dataclass(frozen=True)
-class Trim:
+class VehicleTrim:
     """Straight, level motion in equilibrium."""
 
     model: str
@@ -104,7 +104,7 @@ class Trim:
         return self.state[3:6]
 
 
-def _start(motion: FreeMotion, speed: float) -> Floats:
+def _start(motion: ModelMotion, speed: float) -> Floats:
     """Return actuator values near the trim, with which every thruster has an effect."""
     values = motion.body.rest_values[[a.slot for a in motion.actuators]]
     for k, actuator in enumerate(motion.actuators):
@@ -121,7 +121,7 @@ def _start(motion: FreeMotion, speed: float) -> Floats:
     return np.asarray(values, float)
 
 
-def _limits(motion: FreeMotion) -> list[tuple[float, float]]:
+def _limits(motion: ModelMotion) -> list[tuple[float, float]]:
     """Return the limits of the actual value of each actuator."""
     state, found = ActuatorState(motion.form), []
     for k, actuator in enumerate(motion.actuators):
@@ -136,7 +136,7 @@ def _limits(motion: FreeMotion) -> list[tuple[float, float]]:
 class _Search:
     """Newton search for the equilibrium with certain free attitude angles."""
 
-    def __init__(self, motion: FreeMotion, speed: float, depth: float, angles: Sequence[int]) -> None:
+    def __init__(self, motion: ModelMotion, speed: float, depth: float, angles: Sequence[int]) -> None:
         self.motion, self.speed, self.depth, self.angles = motion, speed, depth, tuple(angles)
         self.limits = _limits(motion)
         steered = (ActuatorKind.THRUSTER, ActuatorKind.FIN)
@@ -190,7 +190,7 @@ class _Search:
         return within and bool(np.abs(x[: len(self.angles)]).max(initial=0.0) < MAX_ANGLE)
 
 
-def find_trim(model: str | Model | FreeMotion, speed: float, depth: float | None = None) -> Trim:
+def find_trim(model: str | Model | ModelMotion, speed: float, depth: float | None = None) -> VehicleTrim:
     """Return the trim of a vehicle at a speed over ground in m/s (negative: astern) in still water.
 
     ``depth`` is the depth in m of the origin of an underwater vehicle, by default 1000 m; other vehicles float. The
@@ -198,14 +198,14 @@ def find_trim(model: str | Model | FreeMotion, speed: float, depth: float | None
     roll. Angles of azimuth thrusters, deflectors and tanks keep their rest values. Raise ConfigError if there is no
     equilibrium within the limits of the actuators.
     """
-    motion = model if isinstance(model, FreeMotion) else free_motion(model)
+    motion = model if isinstance(model, ModelMotion) else free_motion(model)
     down = motion.depth if depth is None or motion.floats else depth
     for angles in _attitudes(motion):
         search = _Search(motion, speed, down, angles)
         if (x := search.run()) is not None:
             x[np.abs(x) < NEGLIGIBLE * search.scale] = 0.0
             state, values = search.unpack(x)
-            return Trim(
+            return VehicleTrim(
                 motion.model.name,
                 speed,
                 state,
@@ -216,7 +216,7 @@ def find_trim(model: str | Model | FreeMotion, speed: float, depth: float | None
     raise ConfigError(_reason(motion, speed, down))
 
 
-def _attitudes(motion: FreeMotion) -> Iterator[tuple[int, ...]]:
+def _attitudes(motion: ModelMotion) -> Iterator[tuple[int, ...]]:
     """Yield the sets of free attitude angles that the model allows."""
     free = motion.free_dofs[3:]
     for angles in ATTITUDES:
@@ -224,7 +224,7 @@ def _attitudes(motion: FreeMotion) -> Iterator[tuple[int, ...]]:
             yield angles
 
 
-def _reason(motion: FreeMotion, speed: float, depth: float) -> str:
+def _reason(motion: ModelMotion, speed: float, depth: float) -> str:
     """Return the message for a vehicle without a trim."""
     name = motion.model.name
     state = np.zeros(12)

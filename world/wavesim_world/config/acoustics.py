@@ -44,12 +44,12 @@ class Multipath:
 
 
 @dataclass(frozen=True)
-class Replay:
-    """Replay of a measured channel: what a hydrophone hears of the signals of a body takes its shape from a measured
-    impulse response instead of the paths of the medium.
+class ChannelReplay:
+    """Replay of a measured channel: the signals of a body reach a hydrophone through a measured impulse response instead
+    of the paths of the medium.
 
-    The medium still determines when the first sound arrives and, with level="medium", how strong the sound is.
-    Receptions of transducers do not change.
+    The medium still determines when the first sound arrives and, with level="medium", how strong the sound is. Receptions
+    of transducers do not change.
     """
 
     source: str = text("Name of the body whose transducer transmits.", name="from")
@@ -209,7 +209,9 @@ class Acoustics:
         True,
     )
     multipath: Multipath | None = child(Multipath, "Echoes from the surface and the bottom.")
-    replay: tuple[Replay, ...] = children(Replay, "Replay of a measured channel between a body and a hydrophone.")
+    replay: tuple[ChannelReplay, ...] = children(
+        ChannelReplay, "ChannelReplay of a measured channel between a body and a hydrophone."
+    )
 
 
 # ------------------------------------------------------------------ instruments

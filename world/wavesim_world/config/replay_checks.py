@@ -7,7 +7,7 @@ from typing import Any
 
 from wavesim_sdk.front_tables import MAX_ELEMENTS
 from wavesim_sdk.names import suggest_name
-from wavesim_world.config.acoustics import Replay
+from wavesim_world.config.acoustics import ChannelReplay
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.sensors import InstrumentConfig
 from wavesim_world.config.validation import fail_at
@@ -39,7 +39,7 @@ def check(loaded: LoadedConfig) -> None:
             seen.add(pair)
 
 
-def hydrophones(loaded: LoadedConfig, replay: Replay) -> Iterator[InstrumentConfig]:
+def hydrophones(loaded: LoadedConfig, replay: ChannelReplay) -> Iterator[InstrumentConfig]:
     """Yield the hydrophones that hear the signals of a replay."""
     listener, _, chosen = replay.receiver.partition(".")
     for body in loaded.config.fleet.bodies:
@@ -49,7 +49,7 @@ def hydrophones(loaded: LoadedConfig, replay: Replay) -> Iterator[InstrumentConf
                     yield instrument
 
 
-def _check_receivers(replay: Replay, found: list[InstrumentConfig]) -> None:
+def _check_receivers(replay: ChannelReplay, found: list[InstrumentConfig]) -> None:
     """Check the numbers of the receivers against the elements of the hydrophones."""
     numbers = replay.receivers
     if not numbers or len(numbers) > MAX_ELEMENTS or any(n != int(n) for n in numbers):

@@ -14,7 +14,7 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.extras import check_installed
-from wavesim_world.config.acoustics import Replay, TransducerConfig
+from wavesim_world.config.acoustics import ChannelReplay, TransducerConfig
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.validation import fail_at
 
@@ -210,7 +210,7 @@ def check(loaded: LoadedConfig) -> None:
         read_replay(loaded, replay)
 
 
-def read_replay(loaded: LoadedConfig, replay: Replay) -> MeasuredChannel:
+def read_replay(loaded: LoadedConfig, replay: ChannelReplay) -> MeasuredChannel:
     """Return the measured channel of a replay. Raises ConfigError if its file is invalid, or if it cannot carry the
     signals that the configuration declares.
     """
@@ -222,7 +222,7 @@ def read_replay(loaded: LoadedConfig, replay: Replay) -> MeasuredChannel:
     return channel
 
 
-def start_of(replay: Replay) -> float | None:
+def start_of(replay: ChannelReplay) -> float | None:
     """Return the time in the file at which each signal starts in s; None = drawn."""
     return None if isinstance(replay.start, str) else replay.start
 
