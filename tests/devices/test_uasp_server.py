@@ -37,7 +37,7 @@ TRANSDUCER = (
     '<transducer source_level="190 dB" recharge="0 s" listen_low="10 kHz" listen_high="40 kHz" position="0 0 0 m"/>'
 )
 #: `still` and `swimmer` send, and `ears` receives; `swimmer` approaches it and slows down
-SEA = f"""<time step="10 ms" speed="0.5"/><log state_rate="100 Hz"/><network lockstep_timeout="60 s" keepalive_timeout="60 s"/>
+SEA = f"""<time step="10 ms" speed="0.3"/><log state_rate="100 Hz"/><network lockstep_timeout="60 s" keepalive_timeout="60 s"/>
 <world><bed depth="4000 m"/></world><acoustics sound_speed="{SPEED} m/s" absorption="0 dB/m"/><fleet>
 <vehicle name="ears" model="lauv" position="0 0 20 m">{TRANSDUCER}<sensors>
 <hydrophone name="array" ambient="no" bits="24" gain="40 dB"><element position="0 0 0 m"/><element position="0.5 0 0 m"/></hydrophone></sensors></vehicle>
@@ -52,6 +52,7 @@ class UaspClient:
         self.command = socket.create_connection(("127.0.0.1", port), 30)
         self.lines = self.command.makefile("rb")
         self.data = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.data.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)  # a busy machine delays the thread
         self.data.bind(("127.0.0.1", 0))
         self.data.settimeout(0.5)
         self.packets: dict[int, bytes] = {}
