@@ -223,7 +223,7 @@ def test_actuators_are_joints(types: MessageTypes) -> None:
 
 
 #: outputs that report a missing measurement by a code of the message type; of all others, nothing is sent
-CODED = {"fix", "altitude", "range", "points", "ranges", "scan", "state", "joints", "actuators"}
+CODED = {"numbers", "fix", "altitude", "range", "points", "ranges", "scan", "state", "joints", "actuators"}
 
 
 @pytest.mark.parametrize(("type_", "output"), [(t, output) for t, outputs in OUTPUTS.items() for output in outputs])
