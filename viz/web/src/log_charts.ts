@@ -55,6 +55,8 @@ export class LogCharts {
     },
   });
   private span: { since?: number; until?: number } = {};
+  private loadedAt: number | undefined; // simulation time of the last update of the charts
+  private reminder = 0;
   private due = 0;
   private wide = 0; // px
 
@@ -236,8 +238,13 @@ export class LogCharts {
     if (this.place.clientWidth !== this.wide) this.due = 0; // the panes have other widths
     this.wide = this.place.clientWidth;
     const now = performance.now();
-    if (now < this.due || !this.store.hello) return;
+    if (!this.store.hello) return;
+    if (now < this.due) {
+      this.remind(this.due - now);
+      return;
+    }
     this.due = this.data.whole ? Infinity : now + REFRESH_MS;
+    this.loadedAt = this.store.last?.time;
     const chosen = this.onto.value;
     setChildren(
       this.onto,
@@ -246,6 +253,16 @@ export class LogCharts {
     );
     this.onto.value = chosen;
     for (const chart of this.charts) void this.load(chart);
+  }
+
+  /** Update again after an interval if the charts lack the newest values: the drawing loop rests while a run is paused. */
+  private remind(after: number): void {
+    const complete = this.data.whole || this.empty || this.loadedAt === this.store.last?.time;
+    if (complete || this.reminder) return;
+    this.reminder = setTimeout(() => {
+      this.reminder = 0;
+      this.changed();
+    }, after);
   }
 
   /** Load and draw a chart; if a formula cannot be computed, its place tells why. */
