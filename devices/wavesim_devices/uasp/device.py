@@ -209,7 +209,7 @@ def identifier(command: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class DataConnection:
-    """Connection to the receivers of the samples. Each datagram from them is ignored and counted as an error."""
+    """Handler of datagrams from the receivers of the samples. It ignores each datagram and counts it as an error."""
 
     errors: int = field(default=0, init=False)
 

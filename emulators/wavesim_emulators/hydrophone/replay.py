@@ -42,7 +42,7 @@ class ReplayChannel:
     """Measured channel between a transducer and a hydrophone, ready for signals.
 
     :param channel: the measured channel at the receivers in use
-    :param start: time in the file at which each signal starts in s; None = drawn for each signal
+    :param start: time in s, in the file, at which each signal starts; None = drawn for each signal
     :param is_absolute: whether the level is that of the file; otherwise, the mean power of the impulse response is 1
     """
 
