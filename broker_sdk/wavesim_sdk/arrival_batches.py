@@ -1,4 +1,4 @@
-"""Batches of waveforms, fronts and sounds on their way to an emulator of hydrophones on another machine."""
+"""Batches of waveforms, fronts and sounds on their way to a hydrophone emulator on another machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wavesim_sdk.wire.emulator_items import MAX_TABLE_DATA, ArrivalPart, Arrival
 
 __all__ = ["ARRIVAL_TABLES", "ArrivalCollector", "split_batch"]
 
-#: tables whose records an emulator receives as they come, by name
+#: tables whose new records an emulator receives, by name
 ARRIVAL_TABLES: dict[str, Table] = {t.name: t for t in FRONT_TABLES}
 LEVEL = 1  #: level of compression: the fastest
 
@@ -49,7 +49,7 @@ class ArrivalCollector:
             self._data += event.data
 
     def take(self, time_ns: int) -> FrontBatch:
-        """Return the batch that is complete up to a simulation time in ns. Raises ValueError if its bytes are wrong."""
+        """Return the batch that is complete up to a simulation time in ns. Raises ValueError if its bytes are invalid."""
         batch, data = self._announced, bytes(self._data)
         self._announced, self._data = Arrivals(0, 0, 0, 0, 0), bytearray()
         middle = batch.waveforms * WAVEFORM.dtype.itemsize
@@ -74,7 +74,7 @@ class ArrivalCollector:
 
 
 def _sounds(described: Record, samples: bytes) -> tuple[StoredSound, ...]:
-    """Return sounds from their records and the samples of all of them."""
+    """Return sounds, given their records and the bytes of all samples, one sound after the other."""
     counts = described["count"]
     if counts.min(initial=0) < 0 or 4 * int(counts.sum()) != len(samples):
         raise ValueError(f"the server announced {int(counts.sum())} samples of sounds, but sent {len(samples)} bytes")

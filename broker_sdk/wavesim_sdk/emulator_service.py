@@ -207,7 +207,7 @@ class EmulatorService:
             self._attach_fronts(arrivals)
 
     def _attach_fronts(self, arrivals: Sequence[Table]) -> None:
-        """Describe the tables of arrivals, which have no rows that stay, and open the rings of fronts."""
+        """Describe the tables of arrivals, which have no permanent rows, and open the rings of fronts."""
         try:
             self._fronts = FrontReader.open(self.state.server)
         except (NotRunning, AttachError) as error:

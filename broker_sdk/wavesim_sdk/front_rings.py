@@ -12,7 +12,8 @@ signal is written before its fronts, so a reader reads ``done`` of the fronts fi
 
 Each row of SOUND belongs to one sound, whose samples are 32-bit floating-point values from ``offset`` on. They stay there
 as long as the sound can be heard. The writer sets ``number`` to 0 before it changes a row or its samples, and to the number
-of the sound after it. A reader that finds another number before or after it has copied the samples has lost the sound.
+of the sound afterwards. A reader must find the same number before and after it copies the samples; otherwise, it has
+lost the sound.
 The samples of a sound are written before the first waveform that refers to them.
 
 If the simulation time changes (start, reset, or return to a snapshot), the writer begins a new epoch. It then repeats
@@ -107,7 +108,7 @@ class FrontRings:
         header[TIME] = batch.time_ns
 
     def _store(self, sound: StoredSound) -> None:
-        """Store a sound, unless it is already there. Those whose slot or place it takes can no longer be heard."""
+        """Store a sound unless it is already stored. The sounds that it overwrites can no longer be heard."""
         end, table = sound.offset + len(sound.samples), self.sounds
         row = table[sound.slot]
         is_there = (
@@ -122,7 +123,7 @@ class FrontRings:
         row["number"] = sound.number
 
     def find_sound(self, number: int) -> StoredSound | None:
-        """Return a copy of a sound; None if it is not there, or no longer."""
+        """Return a copy of a sound, or None if it is not stored (any more)."""
         slots = np.flatnonzero(self.sounds["number"] == number)
         if not len(slots):
             return None

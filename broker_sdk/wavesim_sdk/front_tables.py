@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 MAX_ELEMENTS = 8  #: maximum number of elements of a hydrophone
-SOUND_SLOTS = 256  #: maximum number of sounds that can be heard at a time
+SOUND_SLOTS = 256  #: maximum number of sounds that can be heard at the same time
 FRONT_INTERVAL_S = 0.02  #: interval between the fronts of a signal in s; with a longer time step, the time step
 RADIATED_NOISE = 5  #: kind of a waveform that is a segment of the noise of a body
 #: duration in s of the segments into which the noise of a body is divided; they begin at multiples of it

@@ -1,4 +1,4 @@
-"""Selection of the acoustic signals of a log by time."""
+"""Selection of acoustic signals from a log by time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["signals_within"]
 
 
 def signals_within(sent: Record, receptions: Record, since: float, until: float) -> tuple[Record, Record]:
-    """Return the signals that are sent or on their way between two times (s), and their receptions in that span."""
+    """Return the signals that are being sent or received between two times (s), and their receptions in that span."""
     first, last = since * 1e9, until * 1e9
     heard = receptions[
         (receptions["emission_ns"] <= last) & (receptions["arrival_ns"] + 1e9 * receptions["duration"] >= first)

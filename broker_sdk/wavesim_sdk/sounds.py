@@ -1,7 +1,7 @@
-"""Sounds: waveforms of a program's own, which its transducer transmits.
+"""Sounds: waveforms that a program computes and its transducer transmits.
 
-A sound is a sequence of samples of the pressure. Its level is the rms level between the first and the last sample that
-reach a tenth of the largest one; silence before and after a packet therefore does not change the level.
+A sound is a sequence of pressure samples. Its level is the rms level between the first and the last sample that
+reach a tenth of the largest sample; silence before and after a packet therefore does not change the level.
 """
 
 from __future__ import annotations

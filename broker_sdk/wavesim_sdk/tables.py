@@ -87,7 +87,7 @@ class SignalKind(IntEnum):
     DATA = 1  #: packet with a payload
     RANGE_REQUEST = 2  #: request from a modem, to which the addressed modem replies
     RANGE_REPLY = 3
-    SOUND = 4  #: samples of a program's own; a transducer hears them, but understands nothing
+    SOUND = 4  #: samples that a program plays; transducers hear them, but cannot decode them
 
 
 @dataclass(frozen=True)

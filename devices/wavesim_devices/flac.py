@@ -1,8 +1,8 @@
 """FLAC files: lossless compression of samples with fixed predictors and Rice codes (RFC 9639).
 
 Each block of 4096 samples is one FLAC frame. The predictor is the polynomial of order 0 to 4 whose error is smallest. The
-error is divided into eight parts with their own Rice parameters. A subframe that would become longer than its samples
-contains the samples themselves.
+error is divided into eight parts with their own Rice parameters. If a subframe would be longer than its uncompressed
+samples, it contains these samples instead.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from wavesim_sdk.arrays import Array, Ints
 from wavesim_sdk.checksums import crc8, crc16
 
-BLOCK = 4096  #: number of samples of each channel in a frame
+BLOCK = 4096  #: number of samples per channel in a frame
 _ORDERS, _PARTS_LOG = 5, 3
 _MAX_PARAMETER = 30
 #: the bits of each byte in reverse order: FLAC computes its CRC-16 from the highest bit
@@ -101,8 +101,8 @@ def _subframe(x: Ints, bits: int) -> Array:
 
 
 def _rice_parts(error: Ints, count: int, parts_log: int) -> list[Array]:
-    """Return the Rice codes of the parts of an error, each with its parameter in five bits. The warm-up samples are
-    missing from the first part.
+    """Return the Rice codes of all parts of an error, each after its parameter in five bits. The first part does not
+    contain the warm-up samples.
     """
     folded = np.where(error < 0, -2 * error - 1, 2 * error)
     edges = np.maximum(np.arange(1, 1 << parts_log) * (count >> parts_log) - (count - len(error)), 0)

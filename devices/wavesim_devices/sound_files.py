@@ -1,7 +1,7 @@
 """Sound files of hydrophones: WAV, FLAC, and NumPy arrays, each with a JSON file beside it that describes the recording.
 
 The blocks of a hydrophone carry the numbers of their samples. Samples that are missing between two blocks become
-silence in the file, so that times within the file stay right; the JSON file lists them.
+silence in the file, so that times within the file stay correct; the JSON file lists the gaps.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class SylphaseStream:
 
     def _encode(self, frame: ImagingFrame) -> bytes:
         """Return the bytes of a block. Silence replaces missing samples before it, so that times in the stream stay
-        right.
+        correct.
         """
         samples = frame.sixteen_bit_samples
         if len(samples) != CHANNELS:

@@ -76,7 +76,7 @@ class SFama(SensingProtocol):
         return []
 
     def _stay_silent(self, kind: int, start: int, size: int) -> None:
-        """Stay silent until the exchange has ended to which a packet of this type belongs. Its slot began at ``start``."""
+        """Stay silent until the exchange of a packet has ended. The packet is of this type; its slot began at ``start``."""
         slots = {RTS: 2, CTS: self.data_slots(size) + 2, DATA: self.data_slots(size) + 1, ACK: 1}[kind]
         self.silent = max(self.silent, start + slots * self.slot)
 

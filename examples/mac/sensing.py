@@ -33,9 +33,10 @@ BODY = (
 class SensingCase(NamedTuple):
     """A protocol, its offered load (attempts per packet duration), and the longest delay in packet durations.
 
-    ``crowd``: CSMA, with all nodes within 15 m, so nearly the whole delay is the delay of sensing. ``disc``: they are evenly
-    distributed in a disc around the receiver, and sensing adds half of the longest delay. ``pair``: two nodes with S-FAMA, of
-    which one always has data to send. ``ring``: S-FAMA with ten senders on a circle around the receiver.
+    ``crowd``: CSMA, with all nodes within 15 m, so nearly the whole delay is the delay of sensing. ``disc``: CSMA, with
+    nodes evenly distributed in a disc around the receiver; sensing adds half of the longest delay. ``pair``: two
+    nodes with S-FAMA, of which one always has data to send. ``ring``: S-FAMA with ten senders on a circle around the
+    receiver.
     """
 
     layout: str

@@ -4,7 +4,7 @@ A packet is two chirps, a reference symbol, a header symbol, and the symbols of 
 
     chirp . . . chirp . . . | reference | header | payload ...
 
-The receiver finds the chirps with a matched filter. Their distance gives the Doppler shift, and the first arrival gives
+The receiver finds the chirps with a matched filter. The interval between them gives the Doppler shift, and the first arrival gives
 the start. Each symbol has 85 carriers and begins with a copy of its end, which is longer than the echoes. A carrier
 conveys two bits by the change of its phase since the last symbol, so the receiver needs no estimate of the channel. The
 code of rate 1/2 and its interleaver are those of JANUS.
@@ -94,7 +94,7 @@ def packet(payload: bytes, *, sender: int, to: int, number: int = 0) -> Floats:
     parts = [head + crc16(head, 0xFFFF).to_bytes(2, "big")]
     if payload:
         parts.append(payload + crc16(payload, 0xFFFF).to_bytes(2, "big"))
-    phases = np.array([k * k % 8 for k in range(len(CARRIERS))])  # the reference: phases that add up to no peak
+    phases = np.array([k * k % 8 for k in range(len(CARRIERS))])  # the reference: phases whose sum has no peak
     samples = [np.zeros(DATA), symbol(phases)]
     for start in (0, SPACING):
         samples[0][start : start + CHIRP] = chirp()
@@ -146,7 +146,7 @@ class OfdmReceiver:
         analytic = np.fft.ifft(np.fft.fft(samples) * self._pass)
         matched = np.fft.ifft(np.fft.fft(analytic) * self._match)
         power = np.abs(matched) ** 2
-        # of any packet, both chirps: the weaker one decides
+        # a packet has two chirps: the weaker one decides
         reach = math.ceil(SPACING * MAX_SPEED / SOUND_SPEED) + 2
         near = np.max([power[SPACING + d : SPACING + d + WINDOW - LONGEST] for d in range(-reach, reach + 1)], axis=0)
         both = np.minimum(power[: WINDOW - LONGEST], near)
@@ -185,7 +185,7 @@ class OfdmReceiver:
 
     @staticmethod
     def _stretch(matched: Complex, peak: int) -> float:
-        """Return the factor by which frequencies are higher at the receiver, from the distance of both chirps."""
+        """Return the factor by which frequencies are higher at the receiver, from the interval between both chirps."""
         reach = math.ceil(SPACING * MAX_SPEED / SOUND_SPEED) + 2
         width = 200
         first = matched[max(0, peak - width) : peak + width]

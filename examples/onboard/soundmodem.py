@@ -93,7 +93,7 @@ MODEMS: dict[str, Callable[[], SoftModem]] = {"ofdm": Ofdm, "janus": Janus}
 
 
 class Talker:
-    """On-board software: it sends messages, answers those of others, and counts."""
+    """On-board software: it sends messages, answers those of others, and counts the messages and answers."""
 
     def __init__(self, modem: SoftModem, address: int, to: int, period: float) -> None:
         self.modem, self.address, self.to, self.period = modem, address, to, period

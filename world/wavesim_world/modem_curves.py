@@ -1,4 +1,4 @@
-"""Modem curves: the probability that a packet is lost, against signal-to-noise ratio, delay spread and Doppler shift.
+"""Modem curves: the probability that a packet is lost, as a function of energy per bit, delay spread and Doppler shift.
 
 A curve is a file in ``modem_curve_files``, with its source. Its axes are multiples of a bit of the modem, so a curve
 applies at any bit rate and bandwidth:

@@ -74,7 +74,7 @@ class SignalOutput:
     began: bool = False
 
     def end_ns(self) -> int:
-        """Return the end of a signal that has a start."""
+        """Return the end of a signal whose start is known."""
         return (self.start_ns or 0) + round(self.duration * 1e9)
 
 
@@ -209,7 +209,7 @@ def identifier(command: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class DataConnection:
-    """Receivers of the samples. The device ignores each of their datagrams and counts it as an error."""
+    """Handler of datagrams from the receivers of the samples. It ignores each datagram and counts it as an error."""
 
     errors: int = field(default=0, init=False)
 
@@ -245,7 +245,7 @@ class UaspDevice:
         self._receiver: UaspConnection | None = None  # client that receives the stream
         self._left: int | None = None  # number of packets until the stream stops; None = it does not stop
         self._requested: dict[int, SignalOutput] = {}  # signals that the server has not sent yet, by request
-        self._outputs: list[SignalOutput] = []  # signals with a start
+        self._outputs: list[SignalOutput] = []  # signals whose start is known
         target.address = None
 
     @property
@@ -317,7 +317,7 @@ class UaspDevice:
     def _restart_packets(self) -> None:
         if self.is_known:
             first = math.ceil(self.origin_ns * 1e-9 * self._rate - 1e-6)
-            self.origin_ns = round(first * 1e9 / self._rate)  # so that the times of all samples are whole periods
+            self.origin_ns = round(first * 1e9 / self._rate)  # so that sample times are whole sampling periods
             self._cutter.restart(first)
 
     def start_stream(self, client: UaspConnection, port: int, count: int | None) -> None:

@@ -35,7 +35,7 @@ def decode_samples(data: bytes) -> Any:
 
 
 class PacketSplitter:
-    """Divides the samples of a hydrophone into packets of equal size. Packet 0 begins at the sample ``origin``.
+    """Splitter of the samples of a hydrophone into packets of equal size. Packet 0 begins at the sample ``origin``.
 
     If samples are missing, the incomplete packets are omitted, and the numbers of the others stay the same.
     """
@@ -45,7 +45,7 @@ class PacketSplitter:
         self.origin = origin
         self.number = 0  #: number of the next packet
         self._kept = np.zeros((channels, 0), np.float32)
-        self._next = origin  # number of the sample after the kept ones
+        self._next = origin  # number of the sample after those that are kept
 
     def restart(self, origin: int) -> None:
         """Begin again with packet 0 at the given sample."""

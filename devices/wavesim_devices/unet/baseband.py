@@ -1,8 +1,9 @@
-"""Baseband service of the physical agent: it transmits signals of the user, and records with a hydrophone.
+"""Baseband service of the physical agent: it transmits the user's signals, and records with a hydrophone.
 
-Samples are between -1 and 1. A baseband signal of magnitude 1, or a passband sine of amplitude 1, has the source level
-``refPowerLevel`` + ``signalPowerLevel`` in dB when it is sent, but at most the rms level ``refPowerLevel``; when it is recorded, its amplitude is the full scale of
-the hydrophone. The real and imaginary parts of baseband samples alternate. Passband signals have the carrier 0.
+Samples are between -1 and 1. In transmission, a baseband signal of magnitude 1, or a passband sine of amplitude 1, has
+the source level ``refPowerLevel`` + ``signalPowerLevel`` in dB; rms levels are limited to ``refPowerLevel``. In a
+recording, the same values are the full scale of the hydrophone. The real and imaginary parts of baseband samples
+alternate. Passband signals have the carrier 0.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def _time_us(value: Any, name: str) -> int | None:
 
 
 def _factor(rate: float, base: float) -> int:
-    """Return the whole number of times that ``base`` is contained in ``rate``, or 0 if it is not a whole number."""
+    """Return ``rate`` divided by ``base``, or 0 if the result is not a whole number."""
     ratio = rate / base
     return round(ratio) if abs(ratio - round(ratio)) < 1e-9 * ratio else 0
 
@@ -73,7 +74,7 @@ class BasebandRecording:
     first: int
     count: int  #: number of baseband samples
     carrier: float
-    rate: float  #: of the baseband samples, Hz
+    rate: float  #: sampling rate of the baseband samples in Hz
     factor: int  #: passband samples per baseband sample
 
 

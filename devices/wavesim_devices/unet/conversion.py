@@ -1,6 +1,6 @@
 """Conversion between passband samples and complex baseband samples.
 
-A baseband sample ``x`` at the time ``t`` stands for the passband value ``Re(x exp(2 pi i fc t))``, where ``t`` is counted
+A baseband sample ``x`` at the time ``t`` represents the passband value ``Re(x exp(2 pi i fc t))``, where ``t`` is counted
 from the first sample. A baseband signal of magnitude 1 is therefore a passband sine of amplitude 1.
 """
 
@@ -45,7 +45,8 @@ def margin(factor: int) -> int:
 
 def to_baseband(passband: Any, rate: float, frequency: float, factor: int) -> Any:
     """Return the baseband samples at 1/``factor`` of the sampling rate of the passband samples (Hz). The first baseband
-    sample belongs to the passband sample with the index :func:`margin`, and the last one is as far from the end.
+    sample belongs to the passband sample with the index :func:`margin`, and the last one to the passband sample that
+    is as far from the end.
     """
     before = margin(factor)
     count = (len(passband) - 2 * before - 1) // factor + 1

@@ -237,7 +237,7 @@ class HydrophoneEmulator(FrameEmulator):
 
 
 def replay_channels(loaded: LoadedConfig) -> dict[tuple[str, str], dict[str, ReplayChannel]]:
-    """Return the measured channels to each hydrophone, given by its body and name, by the body that transmits.
+    """Return the measured channels as {(body, hydrophone): {transmitting body: channel}}.
 
     Raises ConfigError if a file is invalid or cannot carry the signals that the configuration declares.
     """

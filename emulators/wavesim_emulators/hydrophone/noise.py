@@ -70,7 +70,7 @@ class AmbientNoise:
     """Noise at the elements of a hydrophone that depends only on the key, the channel and the sample number.
 
     The noise is white noise through a filter of 4096 taps. Therefore, its spectrum is smoothed over four times the
-    sampling rate divided by 4096. White noise is Gaussian, or symmetric alpha-stable with an exponent ``alpha`` below 2.
+    sampling rate divided by 4096. The white noise is Gaussian, or symmetric alpha-stable with an exponent ``alpha`` below 2.
     It is independent at each element, or with ``spacing`` (see ``SeaSettings``) that of an isotropic sound field.
     """
 
@@ -91,7 +91,7 @@ class AmbientNoise:
         if alpha < 2.0:
             gain /= stable_rms(alpha)
         self._gains = _shortened(gain)
-        #: factors of the independent noises in the noise of each channel, at all frequencies of a transform
+        #: factors by which the independent noises contribute to each channel, at all frequencies of a transform
         self._mixing: Floats | None = None
         if spacing is not None and self._channels > 1:
             parts = _triangle(spacing, f)
@@ -159,7 +159,7 @@ def _triangle(spacing: Floats, f: Floats) -> Floats:
     coherence = np.where(x > 1e-6, sin_cos(x)[0] / np.maximum(x, 1e-6), 1.0)
     made = np.zeros_like(coherence)
     for j in range(n):
-        # at low frequencies, all elements hear the same, and rounding could make the remainder negative
+        # at low frequencies, all elements hear the same noise, and rounding could make the remainder negative
         rest = coherence[j, j] - (made[j, :j] * made[j, :j]).sum(axis=0)
         made[j, j] = np.sqrt(np.maximum(rest, 1e-6))
         for i in range(j + 1, n):

@@ -26,7 +26,7 @@ from wavesim_sdk.sounds import USABLE
 
 HARMONICS = 32  #: maximum number of tones of a propeller or a machine
 _LEAST_MARGIN = 4096  # samples before and after a segment over which its filter may spread
-_FILTER_STEP_DB = 0.5  # difference at the upper edge of the band between the path lengths of two versions
+_FILTER_STEP_DB = 0.5  # difference in level, at the upper edge of the band, between the path lengths of two versions
 
 
 class _Series(NamedTuple):
@@ -40,7 +40,7 @@ class _Series(NamedTuple):
     amplitudes: Floats
 
     def sum(self, factors: Floats, u: Floats) -> Floats:
-        """Return the sum of the tones, each multiplied by a factor, and its Hilbert transform (2, n). ``u`` is the part
+        """Return the sum of the tones, each multiplied by a factor, and its Hilbert transform (2, n). ``u`` is the fraction
         of the segment that has passed at each sample.
         """
         total, c, s = np.zeros((2, len(u))), self.cosine, self.sine
@@ -56,12 +56,12 @@ class _Series(NamedTuple):
 @dataclass
 class RadiatedWave:
     """A segment of the noise of a body, relative to noise whose spectrum level at the reference frequency is 0 dB, and
-    its versions after absorption. A version belongs to a path length.
+    its versions after absorption. Each version belongs to a path length.
     """
 
     noise: Floats
     series: list[_Series]
-    share: Floats  #: part of the segment that has passed at each sample, 0 before and 1 after it
+    share: Floats  #: fraction of the segment that has passed at each sample, 0 before and 1 after it
     margin: int  #: number of samples before and after the segment
     sampling: float
     gains: Floats  #: absorption minus the absorption at the reference frequency, dB/m
@@ -134,7 +134,7 @@ class RadiatedWaves:
         """Return a fundamental of a level in dB and its harmonics, whose levels decrease by 6 dB per octave.
 
         ``t`` is the time from the start of the segment in s, ``cycles`` the phase at the start, and ``rates`` the
-        frequencies in Hz at both ends. Below 1 Hz, the tones fade, so that a propeller that stands still is silent.
+        frequencies in Hz at both ends. Below 1 Hz, the tones fade, so that a propeller at rest is silent.
         """
         count = min(HARMONICS, int(USABLE * self._settings.sampling / max(*rates, 1.0)))
         if not max(rates) > 0.0 or count < 1:

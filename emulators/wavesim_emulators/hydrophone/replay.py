@@ -1,8 +1,8 @@
-"""Replay of measured channels: the waveform of a signal after a measured impulse response that changes with time.
+"""Replay of measured channels: the waveform of a signal after a measured, time-varying impulse response.
 
 The received waveform is a function of the emission time on the first path of the medium, like a transmitted one. Its
-time 0 is the first arrival in the file. Therefore, the medium determines when it arrives, and the motion of
-both ends changes it as it changes a transmitted waveform.
+time 0 is the first arrival in the file. Therefore, the medium determines when the waveform arrives, and the motion of both
+ends affects it like a transmitted waveform.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ReplayChannel:
     """Measured channel between a transducer and a hydrophone, ready for signals.
 
     :param channel: the measured channel at the receivers in use
-    :param start: time in the file at which each signal starts in s; None = drawn for each signal
+    :param start: time in s, in the file, at which each signal starts; None = drawn for each signal
     :param is_absolute: whether the level is that of the file; otherwise, the mean power of the impulse response is 1
     """
 
@@ -209,7 +209,7 @@ def _carrier(cycles: float, first: int, count: int) -> tuple[Floats, Floats]:
 
 
 def _between(values: Floats, at: Floats) -> Floats:
-    """Return values at positions between them, by linear interpolation; the first and the last one hold outside."""
+    """Interpolate values linearly at fractional positions. Outside, the first or the last value applies."""
     at = np.clip(at, 0.0, len(values) - 1.0)
     k = np.minimum(at.astype(np.int64), max(len(values) - 2, 0))
     following = np.minimum(k + 1, len(values) - 1)
@@ -217,7 +217,7 @@ def _between(values: Floats, at: Floats) -> Floats:
 
 
 def _decimated(real: Floats, imaginary: Floats, by: int) -> tuple[Floats, Floats]:
-    """Return a complex signal at a sampling rate that is lower by a power of two, without what is above its band."""
+    """Return a complex signal at a sampling rate that is lower by a power of two, without frequencies above its band."""
     coarse = fourier.power_of_two(-(-len(real) // by) + _PAD)
     re, im = np.zeros(coarse * by), np.zeros(coarse * by)
     re[: len(real)], im[: len(imaginary)] = real, imaginary

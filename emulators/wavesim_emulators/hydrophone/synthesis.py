@@ -46,7 +46,7 @@ class Synthesiser:
         #: time in s by which a block may begin before the end of the previous one
         self.overlap = 0.0
         self.unknown = 0  #: number of fronts whose signal has no row in WAVEFORM
-        self.replayed = 0  #: number of signals in the newest block that took their shape from a measured channel
+        self.replayed = 0  #: number of signals in the newest block that a measured channel has shaped
         self.refused = 0  #: number of signals in the newest block that their measured channel cannot carry
         self._clock = np.array([settings.sampling, settings.clock_offset, settings.clock_drift])
         self._noise: dict[int, AmbientNoise] = {}  # by the number that distinguishes their random numbers
@@ -76,7 +76,7 @@ class Synthesiser:
         self.sea = self.sea._replace(key=key)
         for number, noise in self._noise.items():
             noise.restart(key ^ number)
-        for signal in self._replays:  # the part of the measured channel is drawn with the key
+        for signal in self._replays:  # the key determines which part of the measured channel is used
             self._waves.pop(signal, None)
 
     def add_waveforms(self, records: Record) -> None:
@@ -165,8 +165,8 @@ class Synthesiser:
             self.unknown += 1
             return None
         channel = self._replays.get(signal)
-        absorption = None if channel is not None else self.sea.absorption  # it is in the impulse response
-        if row["kind"] == RADIATED_NOISE:  # it takes the paths of the medium, also with a measured channel
+        absorption = None if channel is not None else self.sea.absorption  # the impulse response contains it
+        if row["kind"] == RADIATED_NOISE:  # it uses the paths of the medium even if there is a measured channel
             if self._radiated is None:
                 self._radiated = RadiatedWaves(self.settings, self.sea.absorption)
             made = self._radiated.wave(row)
@@ -182,7 +182,7 @@ class Synthesiser:
 
     def _forget_waves(self, time: float, used: set[int]) -> None:
         """Forget the signals that are over at a time in s, and the segments of noise that the last block did not use;
-        these are long, and can be made again.
+        these are long, and can be computed again.
         """
         for signal in [n for n, wave in self._waves.items() if isinstance(wave, RadiatedWave) and n not in used]:
             del self._waves[signal]

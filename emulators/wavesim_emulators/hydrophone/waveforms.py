@@ -23,7 +23,7 @@ _SWEEP_PIECES = 16
 _EDGE_SHARE, _EDGE_PERIODS = 0.05, 10.0
 _FILTER_STEP_DB = 0.1
 _PAD = 256  # samples before and after a waveform into which its filter may spread it
-#: number of samples that are filtered at once, and those at both ends of them that are discarded. Within this distance,
+#: number of samples that are filtered at once, and number of samples that are discarded at each end. With this margin,
 #: the Hilbert transform of a signal above 1 kHz is exact to -80 dB
 SECTION, MARGIN = 2**19, 2**16
 

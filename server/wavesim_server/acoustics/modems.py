@@ -114,7 +114,9 @@ def modem_type_of(modem: Modem) -> ModemType | None:
 
 
 def curve_of(modem: Modem) -> ModemCurve | None:
-    """Return the curve that decides whether a modem decodes a packet. None means that its bit error probability does."""
+    """Return the curve that decides whether a modem decodes a packet. None means that the bit error
+    probability of the modem decides.
+    """
     made = modem_type_of(modem)
     name = modem.curve or (made.curve if made is not None else "")
     return find_curve(name) if name else None

@@ -49,8 +49,8 @@ def set_conditions(m: Medium, row: int, absorption: float, noise: float) -> None
 
 
 def place_source(m: Medium, row: int, position: Floats, attitude: Floats, velocity: Floats) -> None:
-    """Set the place of a noise source at both ends of the tick to the current one, so that its path does not contain a
-    jump. ``position`` is in W; ``attitude`` is q_WB; ``velocity`` is u v w p q r in B.
+    """Set the position of a noise source at both ends of the tick to its current position, so that its path does not
+    contain a jump. ``position`` is in W; ``attitude`` is q_WB; ``velocity`` is u v w p q r in B.
     """
     source = m.noise_sources[row]
     both: Any = m.noise_places[:, row]

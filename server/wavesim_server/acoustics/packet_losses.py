@@ -1,7 +1,7 @@
 """The probability that a packet is lost, from the curve of the receiving modem; compiled.
 
 A curve is a row of numbers in the medium: the values of its axes, the bits of its header and of a block, and both tables
-of probabilities. The axes have fixed lengths; a shorter axis is continued, with the last probability.
+of probabilities. The axes have fixed lengths; a shorter axis is extended, with the last probability.
 """
 
 from __future__ import annotations

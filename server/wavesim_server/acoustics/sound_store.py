@@ -20,7 +20,7 @@ class SoundStore:
     """
 
     sounds: dict[int, StoredSound] = field(default_factory=dict)  #: by number
-    planned: dict[int, bool] = field(default_factory=dict)  #: sounds that are still to be sent; True = many times
+    planned: dict[int, bool] = field(default_factory=dict)  #: sounds that are still to be sent; True = repeatedly
     signals: dict[int, int] = field(default_factory=dict)  #: number of the sound of each signal
     last: int = 0  #: number of the newest sound
 

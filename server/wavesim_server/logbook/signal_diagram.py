@@ -1,4 +1,4 @@
-"""Space-time diagram of the signals of a log: nodes above each other, packets as bars, and lines to their receivers."""
+"""Space-time diagram of the signals of a log: one lane for each node, packets as bars, and lines to their receivers."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class ArrivalLosses:
         self._table, self._report = tables.get(SENSOR), report
         self._writes = 0
         if self._table is not None:
-            self._known = self._counts(self._table)  # continues after an earlier front end
+            self._known = self._counts(self._table)  # continues from the counts of an earlier front end
 
     def poll(self) -> None:
         """Report the losses since the last call."""

@@ -135,8 +135,8 @@ class RequestHandler:
     def _sound_part(self, member: CrewMember | None, number: int, item: Sequence[Any]) -> None:
         """Forward some of the samples of a sound.
 
-        In lockstep, they do not wait for the step either, because TRANSMIT does. Samples from a session that may not
-        send sound have no effect, because TRANSMIT is refused.
+        In lockstep, they do not wait for the step either, because TRANSMIT waits for it. Samples from a session that
+        may not send sound have no effect, because TRANSMIT is refused.
         """
         if member is None or not member.grant.may_send:
             return

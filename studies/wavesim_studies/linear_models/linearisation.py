@@ -7,7 +7,7 @@
 The states are deviations from the trim: north, east, down in m; roll, pitch, yaw in rad; u, v, w in m/s; p, q, r in
 rad/s. With ``lags``, the actual value of each actuator with a lag is a state too. The inputs are deviations of the
 actuator values in SI units. At rest, a thruster whose thrust grows with the square of its speed has no linear effect;
-``B_force`` is the effect of a force and moment in B, which is never zero.
+``B_force`` is the effect of a force and moment, given in the body frame; this effect is never zero.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class LinearModel:
     trim: VehicleTrim
     A: Floats  #: (n, n)
     B: Floats  #: (n, actuators)
-    B_force: Floats  #: (n, 6): effect of a force (N) and a moment (N m) at the origin, in B
+    B_force: Floats  #: (n, 6): effect of a force (N) and a moment (N m) at the origin, given in the body frame
     states: tuple[str, ...]
     state_units: tuple[str, ...]
     inputs: tuple[str, ...]  #: names of the actuators

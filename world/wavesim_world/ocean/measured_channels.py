@@ -75,7 +75,7 @@ class MeasuredChannel(NamedTuple):
         :param frequency: carrier of the signal in Hz
         :param band: bandwidth of the signal in Hz
         :param duration: duration of the signal in s
-        :param start: time in the file at which the signal starts in s; None = any time
+        :param start: time in s, in the file, at which the signal starts; None = any time
         """
         low, high = self.carrier - 0.5 * self.delay_rate, self.carrier + 0.5 * self.delay_rate
         if frequency - 0.5 * band < low or frequency + 0.5 * band > high:
@@ -97,7 +97,7 @@ class MeasuredChannel(NamedTuple):
 
 
 def read_channel(path: Path, receivers: tuple[float, ...] = (1.0,)) -> MeasuredChannel:
-    """Read a measured channel at the receivers with the given numbers, from 1. Raises ConfigError if the file is
+    """Read a measured channel at the receivers with the given numbers (from 1). Raises ConfigError if the file is
     invalid, and MissingPackage without h5py.
     """
     check_installed("h5py")
@@ -223,7 +223,7 @@ def read_replay(loaded: LoadedConfig, replay: ChannelReplay) -> MeasuredChannel:
 
 
 def start_of(replay: ChannelReplay) -> float | None:
-    """Return the time in the file at which each signal starts in s; None = drawn."""
+    """Return the time in s, in the file, at which each signal starts; None = drawn for each signal."""
     return None if isinstance(replay.start, str) else replay.start
 
 
