@@ -29,6 +29,7 @@ import numpy as np
 import pytest
 import trimesh
 from lxml import etree
+from scipy.io import wavfile
 
 from tests.conftest import Server
 from tests.examples.pages import Block, all_blocks, at_desk, differs, page_blocks
@@ -78,6 +79,10 @@ ELSEWHERE = {
     ("docs/bridges/dune.md", "[Navigation.AUV"): "DUNE's own configuration",
     ("docs/network.md", "wavesim keys"): "three lines for three places; tests/sdk runs the first",
     ("docs/hydrophones.md", "<acoustics>"): "tests/world/test_measured_channels.py reads the same",
+    (
+        "docs/hydrophones.md",
+        "import numpy as np\nfrom wavesim import Broker",
+    ): "tests/e2e/test_transmit.py plays a sound likewise",
     ("docs/hydrophones.md", "import h5py"): "tests/world/test_measured_channels.py runs it, with the extra package",
     ("docs/networks.md", "import library"): "test_mac.py does the same",
     ("docs/broker.md", "1110.62 m"): "test_broker_page.py compares it",
@@ -423,6 +428,7 @@ def test_pieces_of_configurations_are_read(root: Path, tmp_path: Path) -> None:
     shutil.copy(root / "examples/trials/front-water.csv", tmp_path)
     for name in ("temperature_0", "temperature_1", "salinity_0"):
         (tmp_path / f"{name}.ini").touch()
+    wavfile.write(tmp_path / "call.wav", 96_000, np.sin(1.6 * np.arange(4800)).astype(np.float32))  # 24 kHz
     for block in of_others(root):
         if not is_xml(block) or listed(block):
             continue
@@ -435,7 +441,13 @@ def test_pieces_of_configurations_are_read(root: Path, tmp_path: Path) -> None:
                 (tmp_path / "models.xml").write_text(MODEL.format(parts[tag]))
                 assert read_models(tmp_path / "models.xml")["m"].cross_flow
                 continue
-            if tag in ("world", "network", "acoustics"):  # a volume of sound needs the world beside it
+            if tag == "transducer":
+                bodies = (
+                    f'<buoy name="b{k}" model="buoy" position="0 {9 * k} 20 m">{etree.tostring(e, encoding="unicode", with_tail=False)}</buoy>'
+                    for k, e in enumerate(whole.iterfind(tag))
+                )
+                inner = f"<fleet>{''.join(bodies)}</fleet>"
+            elif tag in ("world", "network", "acoustics"):  # a volume of sound needs the world beside it
                 inner = parts.get("world", "") * (tag == "acoustics") + parts[tag] + FLEET.format("")
             elif tag == "fleet" and whole.find("fleet//sensors") is None:
                 inner = parts[tag]
