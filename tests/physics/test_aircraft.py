@@ -18,6 +18,8 @@ from wavesim_sdk.guidance.flight import FlightController, FlightState
 from wavesim_server import Simulation
 from wavesim_server.dynamics import block_rows as B
 from wavesim_server.dynamics import effort, level_flight
+from wavesim_server.dynamics.single_body import SingleBody
+from wavesim_server.dynamics.sizes import SLOT_FIN, SLOTS
 from wavesim_server.environment.weather import W_WIND
 from wavesim_server.study import empty_sea
 from wavesim_world.config import LoadedConfig, Model, library, load_text
@@ -181,21 +183,17 @@ def test_speeds_that_the_aircraft_cannot_hold(config: Loader) -> None:
 def test_forces_of_the_twin_at_every_angle() -> None:
     """Forces agree to 1e-9 of the weight for flow from every direction, with rotation and controls."""
     sim, _ = airborne()
-    flight = level_flight.Flight(sim.fleet.vehicle_type(library()["aerosonde"]), 25.0)
-    rng, b = np.random.default_rng(7), flight._block
+    body, rng = SingleBody(sim.fleet.vehicle_type(library()["aerosonde"])), np.random.default_rng(7)
+    state, actuators = np.zeros((1, B.RIGID_ROWS)), np.zeros((1, SLOTS))
+    state[0, B.PZ], state[0, B.QW] = -1000.0, 1.0
     for alpha in np.radians([*range(-180, 181, 15), 26.0, 27.5, -179.9]):
         beta, rates = rng.uniform(-0.6, 0.6), rng.uniform(-1.0, 1.0, 3)
         commands = (60.0, *rng.uniform(-0.4, 0.4, 3))
         v = 25.0 * np.array([math.cos(alpha) * math.cos(beta), math.sin(beta), math.sin(alpha) * math.cos(beta)])
-        b[B.QW : B.QW + 4], b[B.NU : B.NU + 3], b[B.NU + 3 : B.NU + 6] = (
-            [[1], [0], [0], [0]],
-            v[:, None],
-            rates[:, None],
-        )
-        x = np.array([alpha, beta, 0.0, *commands])
-        flight.motion = lambda _, v=v: ((0.0, 0.0), tuple(v))  # type: ignore[method-assign,misc]
-        flight.forces(x[None])
-        found = flight._out[0, effort.DRAG : effort.DRAG + 6] + flight._out[0, effort.ACTUATORS : effort.ACTUATORS + 6]
+        state[0, B.NU : B.NU + 6] = [*v, *rates]
+        actuators[0, 0], actuators[0, SLOT_FIN : SLOT_FIN + 3] = commands[0], commands[1:]
+        (out,) = body.efforts(state, actuators)
+        found = out[effort.DRAG : effort.DRAG + 6] + out[effort.ACTUATORS : effort.ACTUATORS + 6]
         inertial = np.concatenate([M * np.cross(rates, v), np.cross(rates, J @ rates)])
         expected = twin_force(v, rates, *commands) - inertial
         assert np.isfinite(found).all() and np.abs(found - expected).max() < 1e-9 * M * G * 10, math.degrees(alpha)
