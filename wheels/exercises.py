@@ -12,6 +12,12 @@ from typing import Any
 import numpy as np
 
 
+def exercise_kernels() -> None:
+    from wavesim_kernels import fourier
+
+    fourier.transform(np.zeros(8), np.zeros(8))
+
+
 def exercise_server() -> None:
     from wavesim_server import Lab, compiling, start_clearance, study
     from wavesim_server.dynamics import shapes
@@ -111,6 +117,7 @@ def exercise_studies() -> None:
 
 
 EXERCISES = {
+    "wavesim_kernels": exercise_kernels,
     "wavesim_server": exercise_server,
     "wavesim_emulators": exercise_emulators,
     "wavesim_studies": exercise_studies,
