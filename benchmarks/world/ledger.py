@@ -63,7 +63,7 @@ class Book:
     def client_side(self, session: ClientSession) -> None:
         """Watch the client's end."""
         self.client = session
-        _watch(session._outbox, "push", lambda result, item: self.requests.said.append(msgpack.packb(item)))
+        _watch(session._outbox, "push", lambda result, item, *_: self.requests.said.append(msgpack.packb(item)))
         _watch(session._inbox, "accept", lambda result, *_: self._events(result))
 
     def adopt(self, client: Book) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.physics.courses import Course, Courses
-from wavesim_emulators.hydrophone.radiated_waves import RadiatedNoise
+from wavesim_emulators.hydrophone.radiated_waves import RadiatedWaves
 from wavesim_emulators.hydrophone.settings import HydrophoneSettings, PressureBlock, SeaSettings, Spectrum
 from wavesim_emulators.hydrophone.synthesis import Synthesiser
 from wavesim_sdk.arrays import Floats
@@ -120,7 +120,7 @@ def test_segments_join_without_an_edge() -> None:
 
 @pytest.mark.parametrize("absorption", [None, lambda f: 1e-3 * float(ainslie_mccolm(f, 10.0, 35.0, 20.0, 8.0))])
 def test_neighbouring_segments_contain_the_same_samples(absorption: Spectrum | None) -> None:
-    noise = RadiatedNoise(HydrophoneSettings(1, SAMPLING, low=100.0), absorption)
+    noise = RadiatedWaves(HydrophoneSettings(1, SAMPLING, low=100.0), absorption)
     row = np.zeros(2, WAVEFORM.dtype)
     row["kind"], row["frequency"], row["band"], row["source_level"], row["code"] = RADIATED_NOISE, 1e3, 1.0, 100.0, 77
     row["emission"] = 1.0, 1.5
