@@ -14,7 +14,7 @@ from wavesim_sdk.wire.emulator_items import MAX_TABLE_DATA, ArrivalPart, Arrival
 
 __all__ = ["ARRIVAL_TABLES", "ArrivalCollector", "split_batch"]
 
-#: tables whose new records an emulator receives, by name
+#: tables of arrivals, by name; an emulator receives their records as soon as these are written
 ARRIVAL_TABLES: dict[str, Table] = {t.name: t for t in FRONT_TABLES}
 LEVEL = 1  #: level of compression: the fastest
 

@@ -47,19 +47,19 @@ class UaspModel:
     rate: int = 96000
 
 
-class CommandError(Exception):
+class UaspError(Exception):
     """Raised for a command that the device rejects."""
 
 
 def _number(value: Any, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise CommandError
+        raise UaspError
     return float(value)
 
 
 def _whole(value: Any, low: int, high: int) -> int:
     if _number(value, low, high) != int(value):
-        raise CommandError
+        raise UaspError
     return int(value)
 
 
@@ -121,16 +121,16 @@ class UaspConnection:
         try:
             command = json.loads(line)
             if not isinstance(command, dict):
-                raise CommandError
+                raise UaspError
             needed = command.get("param") in CONVERTER_PARAMETERS and command.get("action") in ("get", "set")
             if needed and not self.device.is_known:
                 self._wait(line)
                 return
             handler = _HANDLERS.get(command.get("action"))
             if handler is None:
-                raise CommandError
+                raise UaspError
             handler(self, command)
-        except (CommandError, ValueError, TypeError, OverflowError, RecursionError):
+        except (UaspError, ValueError, TypeError, OverflowError, RecursionError):
             self.errors += 1
 
     def say(self, **message: Any) -> None:
@@ -167,7 +167,7 @@ class UaspConnection:
     def _append_output(self, command: dict[str, Any]) -> None:
         samples = decode_samples(base64.b64decode(command.get("data", ""), validate=True))
         if self.buffered + len(samples) > OUTPUT_BUFFER:
-            raise CommandError
+            raise UaspError
         self.buffer.append(samples)
         self.buffered += len(samples)
 
@@ -175,7 +175,7 @@ class UaspConnection:
         time = command.get("time")
         time = None if time is None else _whole(time, 0, 2**63)
         if not self.buffer:
-            raise CommandError
+            raise UaspError
         samples = np.concatenate(self.buffer)
         self._clear_output(command)
         self.device.play(self, samples, time, identifier(command))
@@ -270,7 +270,7 @@ class UaspDevice:
     # -- parameters ------------------------------------------------------------------------
 
     def value(self, name: Any) -> Any:
-        """Return the value of a parameter. Raises CommandError if there is no such parameter."""
+        """Return the value of a parameter. Raises UaspError if there is no such parameter."""
         values: dict[Any, Any] = {
             "time": self._microseconds(self.time_ns),
             "iseqno": self._cutter.number,
@@ -287,11 +287,11 @@ class UaspDevice:
             "omute": self.muted,
         }
         if not isinstance(name, str) or name not in values:
-            raise CommandError
+            raise UaspError
         return values[name]
 
     def change(self, name: Any, value: Any) -> None:
-        """Set a parameter. Raises CommandError if the value is invalid."""
+        """Set a parameter. Raises UaspError if the value is invalid."""
         if name == "igain":
             self.input_gain = _number(value, -MAX_GAIN_DB, MAX_GAIN_DB)
         elif name == "ogain":
@@ -302,7 +302,7 @@ class UaspDevice:
             if name == "orate":
                 self.output_rate = int(value)
         else:
-            raise CommandError
+            raise UaspError
 
     def _microseconds(self, time_ns: float) -> int:
         return round((time_ns - self.origin_ns) * 1e-3)
@@ -354,7 +354,7 @@ class UaspDevice:
         """Transmit samples at a time of the device's clock in us; None, or a time in the past, means now."""
         duration = len(samples) / self.output_rate
         if duration > MAX_OUTPUT_S:
-            raise CommandError
+            raise UaspError
         at = None if time is None else self.origin_ns + 1000 * time
         if at is not None and at <= self.time_ns:
             at = None
