@@ -424,7 +424,7 @@ _FRONT = ("internal: the front failed",)
 REGRESSIONS: dict[str, Regression] = {
     "actuate unchecked": Regression((1,), actuate_unchecked, (*_ENGINE, *_FRONT), 39),
     "done unchecked": Regression((1,), done_unchecked, (*_ENGINE, *_FRONT), 289),
-    "estimate unchecked": Regression((2,), estimate_unchecked, _FRONT, 436),
+    "estimate unchecked": Regression((2,), estimate_unchecked, _FRONT, 148),
     "observe unchecked": Regression((3,), observe_unchecked, _FRONT, 95),
     "endless refusals": Regression((4,), endless_refusals, _FRONT, 59),
     "join unchecked": Regression((5, 32), join_unchecked, (*_ENGINE, *_FRONT), 232),
