@@ -239,7 +239,7 @@ def test_parts_become_a_sound_again() -> None:
             uploads.add(3, other + k, part)
     for sound in (4, 5):
         assert uploads.take(3, session + 9, sound).tobytes() == x.tobytes()
-    with pytest.raises(ValueError, match="there are no samples of sound 4"):
+    with pytest.raises(ValueError, match="sound 4 has no samples: send SOUND_PART before TRANSMIT"):
         uploads.take(3, session + 10, 4)
     with pytest.raises(ValueError, match="the sound is incomplete: 560 of 1000 samples"):
         uploads.take(3, other + 9, 4)
@@ -247,7 +247,7 @@ def test_parts_become_a_sound_again() -> None:
     uploads.add(3, other, SoundPart(5, 0, 3, bytes(16)))  # more than it says
     uploads.add(3, other, SoundPart(5, 0, 3, bytes(5)))
     for tag in (session, other):
-        with pytest.raises(ValueError, match=r"there are no samples|incomplete: 0 of 3"):
+        with pytest.raises(ValueError, match=r"sound 5 has no samples|incomplete: 0 of 3"):
             uploads.take(3, tag, 5)
     uploads.add(4, session, parts[0])
     uploads.remove_body(4)

@@ -85,7 +85,7 @@ class LocalSession(ClientSession):
     # -- called by the program -------------------------------------------------------------
 
     def request(self, request: AnyRequest, more: int = 0) -> int:
-        """Queue a request and return its number. There is no limit to the number of requests."""
+        """Queue a request and return its number. The queue may have any length."""
         self._last_request += 1
         self._requests.append((self._last_request, REQUESTS.encode(check(request))))
         return self._last_request

@@ -120,9 +120,10 @@ class HydrophoneEmulator(FrameEmulator):
             return
         for record in batch.waveforms:
             self._waveforms[int(record["signal"])] = record
-            source = bytes(view.identity["name"][int(record["source"])]).decode()
-            if source in self._replaying and record["kind"] != RADIATED_NOISE:
-                self._sources[int(record["signal"])] = source
+            if self._replaying and record["kind"] != RADIATED_NOISE:
+                source = bytes(view.identity["name"][int(record["source"])]).decode()
+                if source in self._replaying:
+                    self._sources[int(record["signal"])] = source
         while len(self._waveforms) > WAVEFORMS:
             self._sources.pop(self._waveforms.popitem(last=False)[0], None)
         if batch.sounds or self._sounds:

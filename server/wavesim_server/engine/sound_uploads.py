@@ -53,7 +53,7 @@ class SoundUploads:
         key = row, request >> 32, sound
         upload = self._sounds.get(key)
         if upload is None:
-            raise ValueError(f"there are no samples of sound {sound}: send SOUND_PART before TRANSMIT")
+            raise ValueError(f"sound {sound} has no samples: send SOUND_PART before TRANSMIT")
         self._remove(key)
         if len(upload.data) != 4 * upload.count:
             raise ValueError(

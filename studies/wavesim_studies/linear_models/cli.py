@@ -20,7 +20,7 @@ from wavesim_studies.cli_options import PICTURES, check_suffix
 if TYPE_CHECKING:
     from wavesim_studies.linear_models.linearisation import LinearModel
 
-SUFFIXES = (".json", ".mat", ".npz")
+SUFFIXES = (".json", ".mat", ".npz")  #: formats of model_files, which is imported only when a command runs
 RESPONSE_POINTS = 400  #: number of points of a step response in the picture
 STEP = 0.01  #: size of a step in the picture, as a fraction of the trim value, or of 1 if the trim value is smaller
 NEGLIGIBLE = 1e-9  #: responses in rad or m/s that are smaller are rounding errors

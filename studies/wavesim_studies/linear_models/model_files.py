@@ -17,7 +17,6 @@ from wavesim_studies.linear_models.linearisation import LinearModel, lags
 from wavesim_studies.linear_models.trim import free_motion
 from wavesim_world.config import Model
 
-SUFFIXES = (".json", ".mat", ".npz")
 #: parts of the equation of motion that matrices cannot represent, by the attribute of the model
 OTHER_TERMS = {
     "lift": "body lift per unit of surge speed",
@@ -42,7 +41,7 @@ OTHER_TERMS = {
 
 def linear_model_content(model: LinearModel) -> dict[str, Any]:
     """Return the arrays and names of a linear model, as its files contain them."""
-    trim = model.trim
+    trim, poles = model.trim, np.linalg.eigvals(model.A)
     return {
         "model": trim.model,
         "speed": trim.speed,
@@ -55,8 +54,8 @@ def linear_model_content(model: LinearModel) -> dict[str, Any]:
         "input_units": list(model.input_units),
         "trim_state": trim.state,
         "trim_actuators": trim.actuators,
-        "poles_real": np.linalg.eigvals(model.A).real,
-        "poles_imag": np.linalg.eigvals(model.A).imag,
+        "poles_real": poles.real,
+        "poles_imag": poles.imag,
     }
 
 
