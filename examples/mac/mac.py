@@ -178,9 +178,10 @@ class Station:
         for change in changes:
             protocol.on_channel(change)
         decided = [t for h in sorted(heard) for t in protocol.on_reception(h)]
-        for asked in self.traffic.before(end) if self.traffic else ():
-            decided += self._timers(asked)
-            decided += protocol.on_packet(asked, self.traffic.payload, self.traffic.to)
+        if (traffic := self.traffic) is not None:
+            for asked in traffic.before(end):
+                decided += self._timers(asked)
+                decided += protocol.on_packet(asked, traffic.payload, traffic.to)
         decided += self._timers(end)
         for transmission in decided:
             heapq.heappush(self.planned, transmission)

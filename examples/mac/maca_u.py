@@ -73,4 +73,4 @@ class MacaU(Protocol):
         """Return a random waiting time."""
         slot = self.delay + self.node.duration(CONTROL)
         self.draws += 1
-        return round(slot * 2 ** min(self.attempts, MOST_DOUBLINGS) * self.node.draw("back-off", self.draws))
+        return round(slot * 2.0 ** min(self.attempts, MOST_DOUBLINGS) * self.node.draw("back-off", self.draws))
