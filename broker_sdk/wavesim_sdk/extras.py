@@ -9,6 +9,8 @@ from wavesim_sdk.errors import WaveSimError
 
 EXTRAS = {
     "assimp_py": "hulls",
+    "capytaine": "panels",
+    "cascadio": "cad",
     "embreex": "scenes",
     "h5py": "channels",
     "matplotlib": "plots",

@@ -19,11 +19,12 @@ from tests.viz.browser import need_package
 from tests.viz.hull_samples import FORWARD, LENGTH, RADIUS, VOLUME, save, vessel
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.extras import MissingPackage
-from wavesim_viz import hull_fit, hull_reader, uploads
-from wavesim_viz import hull_geometry as geometry
+from wavesim_viz import hull_fit, uploads
 from wavesim_viz.command_runner import ProcessResult
 from wavesim_viz.configurator import Configurator
 from wavesim_viz.xml_trees import RequestFailed
+from wavesim_world import hull_geometry as geometry
+from wavesim_world import hull_reader
 from wavesim_world.hull import Hull
 
 

@@ -26,7 +26,6 @@ from wavesim_viz import model_files
 from wavesim_viz.command_runner import run_wavesim
 from wavesim_viz.equipment import described_instruments, instrument
 from wavesim_viz.hull_fit import HullStore
-from wavesim_viz.hull_reader import FORMATS
 from wavesim_viz.page_content import InstrumentInfo, ModelInfo
 from wavesim_viz.page_protocol import (
     ElementRule,
@@ -53,6 +52,7 @@ from wavesim_world.config import LoadedConfig, Model, library, load, load_text
 from wavesim_world.config.build import read_models
 from wavesim_world.config.sensors import InstrumentConfig
 from wavesim_world.config.validation import check_model
+from wavesim_world.hull_reader import FORMATS
 from wavesim_world.ocean.bed import sea_bed
 
 MOST_SECONDS = 600.0

@@ -19,13 +19,13 @@ from lxml import etree
 
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.log_validation import is_number
-from wavesim_viz import hull_geometry as geometry
 from wavesim_viz.command_runner import run_module, run_wavesim
-from wavesim_viz.hull_reader import FORMATS, HullPart, load_parts
 from wavesim_viz.page_protocol import FloatingHull, HullFile, HullProperties, XmlTree
 from wavesim_viz.uploads import FileStore, stem_of
 from wavesim_viz.xml_trees import RequestFailed, parse, to_tree
+from wavesim_world import hull_geometry as geometry
 from wavesim_world.hull import Hull
+from wavesim_world.hull_reader import FORMATS, HullPart, load_parts
 
 READ_S = 60.0  #: maximum time in s to read a hull file
 MOST_HULLS = 4  #: maximum number of hulls that are kept; the oldest are dropped
@@ -74,7 +74,7 @@ class HullStore:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / f"hull.{kind}").write_bytes(data)
-            done = run_module("wavesim_viz.hull_reader", [f"hull.{kind}", "parts.npz"], folder, READ_S)
+            done = run_module("wavesim_world.hull_reader", [f"hull.{kind}", "parts.npz"], folder, READ_S)
             if done.code == 2 and done.errors:
                 raise RequestFailed(f"{file}: {done.reason}")
             if done.code:

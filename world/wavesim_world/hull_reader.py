@@ -3,7 +3,7 @@
 Hull files come from other people, and their readers are large libraries. The configurator therefore runs this program
 as a process with limited memory and time, and a corrupt file ends only this process:
 
-    python -m wavesim_viz.hull_reader FILE PARTS.npz
+    python -m wavesim_world.hull_reader FILE PARTS.npz
 
 It prints one line that states the reason and exits with code 2 if the file cannot be used.
 """
@@ -22,7 +22,7 @@ import numpy as np
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.extras import check_installed
-from wavesim_viz.hull_geometry import cells
+from wavesim_world.hull_geometry import cells
 
 FORMATS = ("glb", "gltf", "stl", "obj", "ply", "off", "fbx")
 MOST_TRIANGLES = 200_000
