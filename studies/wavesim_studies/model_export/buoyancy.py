@@ -1,0 +1,106 @@
+"""Collision shapes whose volume gives a model its weight, buoyancy and stability with Gazebo's Buoyancy plugin.
+
+Of a floating shape, the plugin takes the volume below the water, but it does not turn the water plane with the shape.
+One box therefore does not right itself. Four equal boxes at the corners of a rectangle have the waterplane area of the
+hull, and its stability in roll and pitch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from wavesim_sdk.arrays import Floats
+from wavesim_server.dynamics import parameter_rows as P
+from wavesim_studies.linear_models.trim import ModelMotion
+from wavesim_studies.model_export.axes import FLIP
+from wavesim_studies.model_export.hull_terms import HullTerms
+from wavesim_world.config.primitives import shape_of
+
+CHANGE = 1e-4  #: step of the numerical derivative of the restoring force in m and rad
+
+
+@dataclass(frozen=True)
+class CollisionShape:
+    """A box, cylinder (axis along x) or sphere: its kind, its full size (3,) in m and its centre (3,)."""
+
+    kind: str
+    size: Floats
+    centre: Floats
+
+
+def floats_in_gazebo(motion: ModelMotion) -> bool:
+    """Return whether the model needs a water surface in Gazebo."""
+    return motion.model.type in ("surface", "buoy")
+
+
+def collision_shapes(motion: ModelMotion, terms: HullTerms) -> list[CollisionShape]:
+    """Return the collision shapes of the hull. Texts are added to the ``missing`` and ``notes`` of ``terms``."""
+    if floats_in_gazebo(motion):
+        return _four_boxes(motion, terms)
+    p, shape = motion.form.compiled.params, shape_of(motion.model)
+    volume = float(p[P.FULL_BUOYANCY]) / (motion.density * motion.gravity)
+    scale = (volume / shape.volume) ** (1.0 / 3.0)
+    if abs(scale - 1.0) > 1e-9:
+        terms.notes.append(
+            f"The collision shape is {scale:.4g} times the primitive shape of the model, so that it has its displaced volume."
+        )
+    if motion.model.buoyancy is not None and getattr(motion.model.buoyancy, "compressibility", 0.0):
+        terms.missing.append("the compressibility of the hull")
+    terms.missing.append("the loss of buoyancy above the water surface")
+    centre = FLIP * p[P.FULL_BUOYANCY_CENTRE : P.FULL_BUOYANCY_CENTRE + 3]
+    return [CollisionShape(shape.kind, scale * np.array(shape.size), centre)]
+
+
+def stiffness(motion: ModelMotion) -> Floats:
+    """Return the restoring force and moments (3, 3) in heave, roll and pitch per m and rad, about the equilibrium."""
+    states = np.zeros((6, 12))
+    states[:, 2] = motion.depth
+    for k in range(3):
+        states[k, 2 + k] += CHANGE
+        states[3 + k, 2 + k] -= CHANGE
+    idle = np.tile(motion.body.rest_values[[a.slot for a in motion.actuators]], (6, 1))
+    p = motion.form.compiled.params
+    loads = motion.accelerations(states, idle) @ p[P.TOTAL_INERTIA : P.TOTAL_INERTIA + 36].reshape(6, 6).T
+    return np.asarray(-(loads[:3] - loads[3:]).T[2:5] / (2.0 * CHANGE))
+
+
+def _four_boxes(motion: ModelMotion, terms: HullTerms) -> list[CollisionShape]:
+    size, weight = shape_of(motion.model).size, terms.mass * motion.gravity
+    rigid = motion.density * motion.gravity
+    if motion.free_dofs[2:5].all():
+        found = stiffness(motion)
+        heave, roll, pitch = np.diag(found)
+        terms.missing.append("the shape of the hull (four boxes have its weight, waterplane area and stability)")
+        if max(abs(found[0, 2]), abs(found[0, 1])) > 1e-6 * heave * max(size):
+            terms.missing.append("the coupling of heave with roll and pitch")
+    else:
+        heave = rigid * size[0] * size[1]
+        draught = weight / heave
+        lever = motion.depth - 0.5 * draught - terms.centre[2]
+        roll, pitch = heave * size[1] ** 2 / 12.0 + weight * lever, heave * size[0] ** 2 / 12.0 + weight * lever
+        terms.notes.append(
+            "The model cannot heave, roll or pitch. In the file, these motions are those of a box of its size."
+        )
+    area = heave / rigid
+    draught = weight / heave
+    lever = weight * (motion.depth - 0.5 * draught - terms.centre[2])
+    places = []
+    for wanted, name in ((pitch, "pitch"), (roll, "roll")):
+        square = (wanted - lever) / heave
+        if square < 0.0:
+            terms.missing.append(f"the stability in {name}, which is less than that of a narrow hull of this draught")
+        places.append(math.sqrt(max(square, 0.0)))
+    side, height = 0.5 * math.sqrt(area), max(2.0 * draught, size[2])
+    middle = motion.depth - draught + 0.5 * height
+    return [
+        CollisionShape(
+            "box",
+            np.array([side, side, height]),
+            np.array([terms.centre[0] + x * places[0], terms.centre[1] + y * places[1], middle]),
+        )
+        for x in (1.0, -1.0)
+        for y in (1.0, -1.0)
+    ]
