@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import expm, schur, solve_sylvester
+from scipy.linalg import expm, matrix_balance, schur, solve_sylvester
 
 from wavesim_sdk import frames
 from wavesim_sdk.arrays import Floats
@@ -104,10 +104,12 @@ class LinearModel:
         return sorted(found, key=lambda m: (abs(m.eigenvalue), m.states))
 
     def _is_controllable(self, eigenvalue: complex) -> bool:
-        """Apply the test of Popov, Belevitch and Hautus with inputs of equal effect."""
-        size = np.linalg.norm(self.B, axis=0)
-        inputs = self.B[:, size > 0.0] / size[size > 0.0]
-        test = np.hstack([self.A - eigenvalue * np.eye(len(self.A)), inputs])
+        """Apply the test of Popov, Belevitch and Hautus with states of balanced size and inputs of equal effect."""
+        balanced, (scale, _) = matrix_balance(self.A, permute=False, separate=True)
+        B = self.B / scale[:, None]
+        size = np.linalg.norm(B, axis=0)
+        inputs = B[:, size > 0.0] / size[size > 0.0]
+        test = np.hstack([balanced - eigenvalue * np.eye(len(self.A)), inputs])
         singular = np.linalg.svd(test, compute_uv=False)
         return bool(singular[len(self.A) - 1] > CONTROLLABLE * singular[0])
 
@@ -154,7 +156,9 @@ def memory_states(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     for m, memory in enumerate(model.memory, 1):
         order, unit = len(memory.a), "m" if memory.source in "uvw" else "rad"
         for k in range(order):
-            powers = order - 1 - k  # the last state is the integral of a velocity, the one before it the double integral
+            powers = (
+                order - 1 - k
+            )  # the last state is the integral of a velocity, the one before it the double integral
             names.append(f"memory-{m}-x{k}")
             units.append(unit if powers == 0 else f"{unit} s{powers if powers > 1 else ''}")
     if model.radiation is not None:

@@ -69,38 +69,40 @@ def stiffness(motion: ModelMotion) -> Floats:
 
 def _four_boxes(motion: ModelMotion, terms: HullTerms) -> list[CollisionShape]:
     size, weight = shape_of(motion.model).size, terms.mass * motion.gravity
-    rigid = motion.density * motion.gravity
+    specific, surface = motion.density * motion.gravity, motion.depth
     if motion.free_dofs[2:5].all():
         found = stiffness(motion)
         heave, roll, pitch = np.diag(found)
+        flotation = -found[0, 2] / heave  # centre of the waterplane area forward of the origin
         terms.missing.append("the shape of the hull (four boxes have its weight, waterplane area and stability)")
-        if max(abs(found[0, 2]), abs(found[0, 1])) > 1e-6 * heave * max(size):
-            terms.missing.append("the coupling of heave with roll and pitch")
+        if max(abs(found[0, 1]), abs(found[1, 2])) > 1e-6 * heave * max(size):
+            terms.missing.append("the coupling of roll with heave and pitch")
     else:
-        heave = rigid * size[0] * size[1]
-        draught = weight / heave
-        lever = motion.depth - 0.5 * draught - terms.centre[2]
-        roll, pitch = heave * size[1] ** 2 / 12.0 + weight * lever, heave * size[0] ** 2 / 12.0 + weight * lever
+        heave, flotation = specific * size[0] * size[1], float(terms.centre[0])
+        lever = surface - 0.5 * weight / heave - terms.centre[2]
+        roll, pitch = (heave * w**2 / 12.0 + weight * lever for w in (size[1], size[0]))
+        pitch += heave * flotation**2
         terms.notes.append(
             "The model cannot heave, roll or pitch. In the file, these motions are those of a box of its size."
         )
-    area = heave / rigid
-    draught = weight / heave
-    lever = weight * (motion.depth - 0.5 * draught - terms.centre[2])
-    places = []
-    for wanted, name in ((pitch, "pitch"), (roll, "roll")):
-        square = (wanted - lever) / heave
+    area, draught = heave / specific, weight / heave
+    along, across, difference = 0.5 * size[0], 0.5 * size[1], 0.0
+    for _ in range(
+        50
+    ):  # the draughts of the boxes fore and aft, and the distances between the boxes, depend on each other
+        buoyancy = surface - 0.5 * (draught**2 + difference**2) / draught
+        lever = weight * (buoyancy - terms.centre[2])
+        squares = (pitch - lever) / heave - flotation**2, (roll - lever) / heave
+        along, across = (math.sqrt(max(x, 1e-6 * size[0] ** 2)) for x in squares)
+        difference = max(-0.9, min(0.9, (terms.centre[0] - flotation) / along)) * draught
+    for name, square in zip(("pitch", "roll"), squares, strict=True):
         if square < 0.0:
-            terms.missing.append(f"the stability in {name}, which is less than that of a narrow hull of this draught")
-        places.append(math.sqrt(max(square, 0.0)))
-    side, height = 0.5 * math.sqrt(area), max(2.0 * draught, size[2])
-    middle = motion.depth - draught + 0.5 * height
-    return [
-        CollisionShape(
-            "box",
-            np.array([side, side, height]),
-            np.array([terms.centre[0] + x * places[0], terms.centre[1] + y * places[1], middle]),
-        )
-        for x in (1.0, -1.0)
-        for y in (1.0, -1.0)
-    ]
+            terms.missing.append(f"the stability in {name}, which is less than that of any hull of this draught")
+    side, found_boxes = 0.5 * math.sqrt(area), []
+    for x in (1.0, -1.0):
+        depth = draught + x * difference
+        height = depth + max(draught, size[2] - draught)
+        for y in (1.0, -1.0):
+            centre = np.array([flotation + x * along, terms.centre[1] + y * across, surface - depth + 0.5 * height])
+            found_boxes.append(CollisionShape("box", np.array([side, side, height]), centre))
+    return found_boxes

@@ -144,7 +144,10 @@ def inertia_texts(inertia: Floats) -> dict[str, str]:
 def comments(parent: ET.Element, described: DescribedModel, program: str, missing: list[str]) -> None:
     """Add comments: the source, the choices, and the list of everything that the file does not contain."""
     model = described.model
-    lines = [f"Model {model.name}: {model.title}", "Written by wavesim vehicles export. Axes: x forward, y to port, z up."]
+    lines = [
+        f"Model {model.name}: {model.title}",
+        "Written by wavesim vehicles export. Axes: x forward, y to port, z up.",
+    ]
     lines += [f"Source of the parameters: {model.source}"] if model.source else []
     lines += described.terms.notes + [f"Not in this file for {program}: {text}" for text in missing]
     for line in lines:

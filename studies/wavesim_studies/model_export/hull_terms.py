@@ -81,7 +81,9 @@ def hull_terms(motion: ModelMotion) -> HullTerms:
         missing.append("drag against the vertical velocity; drag acts against the velocity along the body's z axis")
     if flags & M.HAS_CROSS:
         _cross_flow(p, absolute)
-        missing.append("cross-flow drag in combined motions; the file has its values in pure sway, yaw, heave and pitch")
+        missing.append(
+            "cross-flow drag in combined motions; the file has its values in pure sway, yaw, heave and pitch"
+        )
         if p[P.CROSS_STILL] > 0.0:
             missing.append("the sway speed below which there is no cross-flow drag")
     linear = -matrix(P.LINEAR_DRAG)

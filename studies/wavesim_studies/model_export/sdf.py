@@ -164,9 +164,7 @@ def _link(root: ET.Element, described: DescribedModel, name: str, pose: str) -> 
     return link
 
 
-def _joint(
-    root: ET.Element, name: str, ends: tuple[str, str], axis: Floats, limits: tuple[float, float]
-) -> ET.Element:
+def _joint(root: ET.Element, name: str, ends: tuple[str, str], axis: Floats, limits: tuple[float, float]) -> ET.Element:
     joint = add(root, "joint", name=f"{name}_joint", type="revolute")
     add(joint, "parent", f"{ends[0]}_link")
     add(joint, "child", f"{ends[1]}_link")

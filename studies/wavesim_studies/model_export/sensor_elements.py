@@ -20,10 +20,11 @@ from wavesim_world.config.ranging_sensors import CameraConfig
 from wavesim_world.config.sensors import DvlConfig, GpsConfig, InstrumentConfig
 
 PRESSURE_DEPTH_SIGMA = 0.01  #: standard deviation in m of the depth of a pressure sensor; its noise is 0.01 dbar
+WALK_S = 3600.0  #: correlation time in s of a bias; for shorter times, the bias is a random walk
 NEAREST = 0.05  #: near clipping plane of a camera in m
 #: errors of each type that SDF does not have
 NOT_IN_SDF = {
-    "imu": "scale factor errors, misalignment, quantisation and bias instability",
+    "imu": "scale factor errors, misalignment, quantisation, bias instability, and the random walk beyond an hour",
     "gps": "the correlation of the position error",
     "dvl": "the dropped beams",
     "magnetometer": "hard and soft iron, scale factor errors, misalignment, quantisation and the limit",
@@ -94,6 +95,15 @@ def _noise(parent: ET.Element, sigma: float, bias: float = 0.0, walk: float = 0.
         add(noise, "bias_stddev", float(bias))
     if walk:
         add(noise, "dynamic_bias_stddev", float(walk))
+        add(noise, "dynamic_bias_correlation_time", WALK_S)
+
+
+def _plain_noise(parent: ET.Element, sigma: float) -> None:
+    """Add the noise of a camera or lidar, whose type is an element and not an attribute."""
+    noise = add(parent, "noise")
+    add(noise, "type", "gaussian")
+    add(noise, "mean", 0.0)
+    add(noise, "stddev", float(sigma))
 
 
 def _axes(parent: ET.Element, tag: str, sigmas: Floats, bias: float = 0.0, walk: float = 0.0) -> None:
@@ -178,10 +188,11 @@ def _camera(element: ET.Element, s: CameraConfig) -> None:
     add(clip, "near", NEAREST)
     add(clip, "far", s.range)
     # brightest pixel: shot noise of all electrons, and read noise, as a fraction of full scale
-    _noise(camera, s.noise * math.sqrt(s.electrons + s.read_noise**2) / s.electrons)
+    _plain_noise(camera, s.noise * math.sqrt(s.electrons + s.read_noise**2) / s.electrons)
 
 
-def _lidar(element: ET.Element, s: LidarConfig) -> None:
+def _lidar(element: ET.Element, config: LidarConfig) -> None:
+    s = config.resolved
     element.set("type", "gpu_lidar")
     lidar = add(element, "lidar")
     scan = add(lidar, "scan")
@@ -198,10 +209,7 @@ def _lidar(element: ET.Element, s: LidarConfig) -> None:
     reach = add(lidar, "range")
     add(reach, "min", s.minimum)
     add(reach, "max", s.range)
-    noise = add(lidar, "noise")
-    add(noise, "type", "gaussian")
-    add(noise, "mean", 0.0)
-    add(noise, "stddev", s.noise * s.sigma)
+    _plain_noise(lidar, s.noise * s.sigma)
 
 
 _MAKERS: dict[str, Any] = {
