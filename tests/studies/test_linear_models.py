@@ -79,8 +79,8 @@ def test_the_simulation_moves_like_the_linear_model(name: str, speed: float, act
 def radiating_otter() -> Model:
     """Return an Otter with two coupled oscillators for its waves; they are not symmetric about its origin."""
     oscillators = (
-        Oscillator(frequency=2.0, damping=(1.5, 0.2), coupling=(0.0, 2.0, 6.0, 1.0, -2.0, 0.5)),
-        Oscillator(frequency=4.0, damping=(0.2, 2.5), coupling=(1.0, 3.0, -4.0, 0.5, 3.0, 1.0)),
+        Oscillator(frequency=2.0, damping=(1.5, 0.2), coupling=(4.0, 9.0, 6.0, 1.0, -2.0, 3.0)),
+        Oscillator(frequency=4.0, damping=(0.2, 2.5), coupling=(9.0, 3.0, -4.0, 0.5, 3.0, 5.0)),
     )
     return replace(library()["otter"], name="radiating-otter", radiation=Radiation(oscillator=oscillators))
 

@@ -27,7 +27,7 @@ def speeds_of(first: float, last: float, step: float) -> tuple[float, ...]:
     count = int((last - first) / step + 1e-9) + 1
     if count > MOST:
         raise ConfigError(f"{count} speeds are more than the largest number, {MOST}; choose a larger step")
-    return tuple(first + k * step for k in range(count))
+    return tuple(round(first + k * step, 12) for k in range(count))
 
 
 def trim_rows(model: str | Model, speeds: Sequence[float], depth: float | None) -> list[dict[str, Any]]:

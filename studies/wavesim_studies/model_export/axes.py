@@ -17,7 +17,7 @@ FLIP6 = np.concatenate([FLIP, FLIP])  #: the same for a velocity or a force with
 def flipped(vector: Sequence[float] | Floats) -> Floats:
     """Return a vector (3,) or (6,) along the other axes."""
     v = np.asarray(vector, float)
-    return v * (FLIP if len(v) == 3 else FLIP6)
+    return np.asarray(v * (FLIP if len(v) == 3 else FLIP6))
 
 
 def flipped_attitude(attitude: Sequence[float]) -> tuple[float, float, float]:
