@@ -47,7 +47,7 @@ def collision_shapes(motion: ModelMotion, terms: HullTerms) -> list[CollisionSha
         terms.notes.append(
             f"The collision shape is {scale:.4g} times the primitive shape of the model, so that it has its displaced volume."
         )
-    if motion.model.buoyancy is not None and getattr(motion.model.buoyancy, "compressibility", 0.0):
+    if motion.model.buoyancy is not None and motion.model.buoyancy.compressibility:
         terms.missing.append("the compressibility of the hull")
     terms.missing.append("the loss of buoyancy above the water surface")
     centre = FLIP * p[P.FULL_BUOYANCY_CENTRE : P.FULL_BUOYANCY_CENTRE + 3]

@@ -75,13 +75,13 @@ def describe_model(model: str | Model, folder: Path | None = None) -> DescribedM
     terms = hull_terms(motion)
     thrusters, fins = thruster_parts(motion, terms.missing), fin_parts(motion, terms.missing)
     sensors = mounted_sensors(motion.model)
-    names = [p.name for p in (*thrusters, *fins, *sensors)]
+    names = [t.name for t in thrusters] + [f.name for f in fins] + [s.name for s in sensors]
     if twice := sorted({n for n in names if names.count(n) > 1}):
         raise ConfigError(
             f"model '{motion.model.name}' has an actuator and an instrument with the same name, '{twice[0]}'; "
             "links in the file need different names, so rename one of them"
         )
-    places = [p.position for p in (*thrusters, *fins)]
+    places = [t.position for t in thrusters] + [f.position for f in fins]
     places += [t.position for t in thrusters if t.swivel is not None]
     mass, centre, inertia, part, size = base_inertial(terms, places, motion)
     mesh = None

@@ -131,10 +131,8 @@ def _navsat(element: ET.Element, s: GpsConfig) -> None:
     element.set("type", "navsat")
     navsat = add(element, "navsat")
     position = _sigmas(s.position_covariance, 0.0) if s.position_covariance else np.array([s.hacc, s.hacc, s.vacc])
-    for tag, along, up in (
-        ("position_sensing", float(np.max(position[:2])), float(position[2])),
-        ("velocity_sensing", *(2 * [s.speed_sigma])),
-    ):
+    sigmas = (float(np.max(position[:2])), float(position[2])), (s.speed_sigma, s.speed_sigma)
+    for tag, (along, up) in zip(("position_sensing", "velocity_sensing"), sigmas, strict=True):
         sensing = add(navsat, tag)
         _noise(add(sensing, "horizontal"), s.noise * along)
         _noise(add(sensing, "vertical"), s.noise * up)
