@@ -64,6 +64,8 @@ ELSEWHERE = {
     ("docs/ocean.md", "[Temperature]"): "tests/sdk/test_sample_files.py reads it",
     ("docs/devices.md", "import wlsonar"): "tests/devices/test_waterlinked_sonar.py does the same",
     ("docs/decisions.md", "before  "): "routes of data; benchmarks/routes.py traces them",
+    ("docs/models.md", "import json"): "tests/studies/test_linear_models.py runs it",
+    ("docs/models.md", "m = load"): "needs MATLAB",
     ("README.md", "from contextlib"): "test_readme.py runs it",
     ("README.md", "from wavesim_sdk"): "test_readme.py runs it",
     ("README.md", "python "): "test_readme.py runs it",

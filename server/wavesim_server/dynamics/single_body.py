@@ -19,7 +19,7 @@ from wavesim_server.row_pool import aligned_zeros, grown_to
 
 
 class SingleBody:
-    """One body whose state and actuator values are given. The states of its fluid memory are zero."""
+    """One body whose state, actuator values and states of fluid memory are given."""
 
     def __init__(self, form: VehicleType) -> None:
         kind = form.compiled
@@ -33,6 +33,7 @@ class SingleBody:
         self._block[B.PRESENT] = 1.0
         self._block[B.ACTUATOR_EFFECT : B.ACTUATOR_EFFECT + THRUSTERS + FINS] = 1.0
         self._rest = kind.rest_values
+        self.memory_states = int(kind.ints[M.STATES]) - B.RIGID_ROWS  #: number of states of its fluid memory
         self._scratch = effort.make_scratch(aligned_zeros(W.SIZE))
         self._out, self._last = np.zeros((LANES, effort.EFFORT)), np.zeros((LANES, B.RIGID_ROWS))
 
@@ -45,13 +46,23 @@ class SingleBody:
         """Return rows of the `effort` table (n, effort.EFFORT) for n states (n, 13) and actuator values (n, SLOTS).
 
         A state contains the position in W, the quaternion q_WB, and the velocity over ground and the angular velocity
-        in B, as in the rows of a block.
+        in B, as in the rows of a block. The states of the fluid memory are zero.
         """
-        found = np.empty((len(states), effort.EFFORT))
+        return self.efforts_with_memory(states, actuators, np.zeros((len(states), self.memory_states)))[0]
+
+    def efforts_with_memory(self, states: Floats, actuators: Floats, memory: Floats) -> tuple[Floats, Floats]:
+        """Return the rows of :meth:`efforts` for given states (n, memory_states) of the fluid memory, and the
+        derivatives of these states, of the same shape.
+        """
+        found, rates = np.empty((len(states), effort.EFFORT)), np.empty(memory.shape)
+        kept, first_rate = self.memory_states, W.DERIVATIVES + B.RIGID_ROWS
+        work = self._scratch.work.reshape(-1, LANES)
         for first in range(0, len(states), LANES):
             n = len(states[first : first + LANES])
             self._block[: B.RIGID_ROWS, :n] = states[first : first + n].T
             self._block[: B.RIGID_ROWS, n:] = self._block[: B.RIGID_ROWS, :1]
+            self._block[B.MEMORY_STATE : B.MEMORY_STATE + kept, :n] = memory[first : first + n].T
+            self._block[B.MEMORY_STATE : B.MEMORY_STATE + kept, n:] = memory[first, :, None]
             self._block[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS, :n] = actuators[first : first + n].T
             self._block[B.ACTUATOR_STATE : B.ACTUATOR_STATE + SLOTS, n:] = actuators[first, :, None]
             self._last[:] = self._block[: B.RIGID_ROWS].T
@@ -67,4 +78,5 @@ class SingleBody:
                 self._out,
             )
             found[first : first + n] = self._out[:n]
-        return found
+            rates[first : first + n] = work[first_rate : first_rate + kept, :n].T
+        return found, rates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wavesim_studies.linear_models.linearisation import LinearModel
 
 SUFFIXES = (".json", ".mat", ".npz")  #: formats of model_files, which is imported only when a command runs
+TABLES = (".csv", ".json")  #: formats of a table of trims
 RESPONSE_POINTS = 400  #: number of points of a step response in the picture
 STEP = 0.01  #: size of a step in the picture, as a fraction of the trim value, or of 1 if the trim value is smaller
 NEGLIGIBLE = 1e-9  #: responses in rad or m/s that are smaller are rounding errors
@@ -39,36 +40,45 @@ depth_option = click.option(
     "speeds",
     type=Quantity("speed"),
     multiple=True,
-    required=True,
     help="Speed over ground in m/s; negative: astern. Repeatable.",
 )
+@click.option(
+    "--speeds",
+    "span",
+    type=Quantity("speed"),
+    nargs=3,
+    metavar="FIRST LAST STEP",
+    help="Speeds from FIRST to LAST in steps of STEP, instead of --speed.",
+)
 @depth_option
+@click.option("--out", type=click.Path(path_type=Path), help="Table to write: .csv or .json.")
 @models_option
 @json_option
-def trim(name: str, speeds: tuple[float, ...], depth: float | None, models: Path | None, as_json: bool) -> None:
+def trim(
+    name: str,
+    speeds: tuple[float, ...],
+    span: tuple[float, float, float] | None,
+    depth: float | None,
+    out: Path | None,
+    models: Path | None,
+    as_json: bool,
+) -> None:
     """Find the attitude and commands of steady motion.
 
     The motion of model NAME is straight and level, in still water. The course is north, so the yaw angle is the drift
     angle.
     """
-    from wavesim_studies.linear_models.trim import find_trim, free_motion
+    from wavesim_studies.linear_models.trim_table import speeds_of, trim_rows, write_table
 
-    motion, rows = free_motion(find_model(name, models)), []
-    for speed in speeds:
-        row: dict[str, Any] = {"speed_m_s": speed}
-        try:
-            found = find_trim(motion, speed, depth)
-        except ConfigError as error:
-            if len(speeds) == 1:
-                raise
-            row["problem"] = error.args[0]
-        else:
-            roll, pitch, yaw = np.degrees(found.attitude)
-            row |= {"roll_deg": roll, "pitch_deg": pitch, "yaw_deg": yaw, "depth_m": found.state[2]}
-            row["actuators"] = {
-                f"{n} ({u})" if u else n: v for n, u, v in zip(found.names, found.units, found.actuators, strict=True)
-            }
-        rows.append(row)
+    check_suffix(out, TABLES, "--out")
+    check_writable(out)
+    if bool(speeds) == (span is not None):
+        raise click.UsageError("give --speed, or --speeds FIRST LAST STEP")
+    rows = trim_rows(find_model(name, models), speeds or speeds_of(*(span or ())), depth)
+    if len(rows) == 1 and "problem" in rows[0]:
+        raise ConfigError(rows[0]["problem"])
+    if out is not None:
+        write_table(rows, out)
     if as_json:
         echo(finite_json(rows, indent=2, default=float))
         return
@@ -82,6 +92,8 @@ def trim(name: str, speeds: tuple[float, ...], depth: float | None, models: Path
         )
         for actuator, value in row["actuators"].items():
             echo(f"    {actuator:30} {value:.5g}")
+    if out is not None:
+        echo(f"wrote {out}")
 
 
 @click.command()
@@ -160,20 +172,42 @@ def linearise(
 @click.command()
 @click.argument("name")
 @click.option(
-    "--out", type=click.Path(path_type=Path), required=True, help="File to write: .json, .mat (MATLAB) or .npz (NumPy)."
+    "--format",
+    "form",
+    type=click.Choice(["matrices", "sdf", "urdf"]),
+    default="matrices",
+    show_default=True,
+    help="matrices: those of Fossen's equation. sdf: model and world for Gazebo. urdf: description for ROS.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="File to write for matrices: .json, .mat (MATLAB) or .npz (NumPy). Folder to write for sdf and urdf.",
 )
 @models_option
-def export(name: str, out: Path, models: Path | None) -> None:
-    """Write the matrices M, D, G of Fossen's equation.
+def export(name: str, form: str, out: Path, models: Path | None) -> None:
+    """Write a model for other programs.
 
-    The file also contains weight, buoyancy, their centres, and the force and moment per unit of thrust. The command lists the
-    terms of model NAME that the matrices do not represent.
+    The matrices M, D and G of Fossen's equation come with weight, buoyancy, their centres, and the force and moment per
+    unit of thrust. SDF and URDF files have axes forward, to port and up. The command lists the terms of model NAME that
+    the files do not represent.
     """
+    model = find_model(name, models)
+    if form != "matrices":
+        from wavesim_studies.model_export.files import write_description
+
+        paths, missing = write_description(model, form, out, models.parent if models is not None else None)
+        for path in paths:
+            echo(f"wrote {path}")
+        for text in missing:
+            echo(f"not in the files: {text}")
+        return
     from wavesim_studies.linear_models.model_files import fossen_matrices, write_content
 
     check_suffix(out, SUFFIXES, "--out")
     check_writable(out)
-    content = fossen_matrices(find_model(name, models))
+    content = fossen_matrices(model)
     write_content(content, out)
     echo(f"wrote {out}")
     for text in content["not_in_matrices"]:

@@ -5,8 +5,8 @@
     print(model.A, model.B, model.modes())
 
 The states are deviations from the trim: north, east, down in m; roll, pitch, yaw in rad; u, v, w in m/s; p, q, r in
-rad/s. With ``lags``, the actual value of each actuator with a lag is a state too. The inputs are deviations of the
-actuator values in SI units. At rest, a thruster whose thrust grows with the square of its speed has no linear effect;
+rad/s. The states of the fluid memory of a model follow, named after their <memory> or <oscillator>. With ``lags``, the
+actual value of each actuator with a lag is a state too. The inputs are deviations of the actuator values in SI units. At rest, a thruster whose thrust grows with the square of its speed has no linear effect;
 ``B_force`` is the effect of a force and moment, given in the body frame; this effect is never zero.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import expm, schur, solve_sylvester
+from scipy.linalg import expm, matrix_balance, schur, solve_sylvester
 
 from wavesim_sdk import frames
 from wavesim_sdk.arrays import Floats
@@ -104,10 +104,12 @@ class LinearModel:
         return sorted(found, key=lambda m: (abs(m.eigenvalue), m.states))
 
     def _is_controllable(self, eigenvalue: complex) -> bool:
-        """Apply the test of Popov, Belevitch and Hautus with inputs of equal effect."""
-        size = np.linalg.norm(self.B, axis=0)
-        inputs = self.B[:, size > 0.0] / size[size > 0.0]
-        test = np.hstack([self.A - eigenvalue * np.eye(len(self.A)), inputs])
+        """Apply the test of Popov, Belevitch and Hautus with states of balanced size and inputs of equal effect."""
+        balanced, (scale, _) = matrix_balance(self.A, permute=False, separate=True)
+        B = self.B / scale[:, None]
+        size = np.linalg.norm(B, axis=0)
+        inputs = B[:, size > 0.0] / size[size > 0.0]
+        test = np.hstack([balanced - eigenvalue * np.eye(len(self.A)), inputs])
         singular = np.linalg.svd(test, compute_uv=False)
         return bool(singular[len(self.A) - 1] > CONTROLLABLE * singular[0])
 
@@ -144,8 +146,30 @@ def _participation(A: Floats, eigenvalue: complex) -> Floats:
     return np.asarray(np.abs(np.einsum("ij,ji->i", Q[:, :n] @ np.hstack([np.eye(n), -X]), Q.conj().T)))
 
 
+def memory_states(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names and the units of the fluid-memory states of a model, in the order of the equation of motion.
+
+    ``memory-2-x0`` is the state x0 of the second <memory>. ``oscillator-3`` and ``oscillator-3-rate`` are the
+    displacement and the rate of the third <oscillator>.
+    """
+    names, units = [], []
+    for m, memory in enumerate(model.memory, 1):
+        order, unit = len(memory.a), "m" if memory.source in "uvw" else "rad"
+        for k in range(order):
+            powers = (
+                order - 1 - k
+            )  # the last state is the integral of a velocity, the one before it the double integral
+            names.append(f"memory-{m}-x{k}")
+            units.append(unit if powers == 0 else f"{unit} s{powers if powers > 1 else ''}")
+    if model.radiation is not None:
+        numbers = range(1, len(model.radiation.oscillator) + 1)
+        names += [f"oscillator-{k}" for k in numbers] + [f"oscillator-{k}-rate" for k in numbers]
+        units += ["sqrt(kg) m" for _ in numbers] + ["sqrt(kg) m/s" for _ in numbers]
+    return tuple(names), tuple(units)
+
+
 def derivatives(motion: ModelMotion, states: Floats, actuators: Floats) -> Floats:
-    """Return the derivatives (n, 12) of states (n, 12) with actuator values (n, actuators)."""
+    """Return the derivatives (n, 12 + memory) of states of the same shape with actuator values (n, actuators)."""
     found = np.empty_like(states)
     for k, state in enumerate(states):
         roll, pitch = state[3], state[4]
@@ -155,7 +179,7 @@ def derivatives(motion: ModelMotion, states: Floats, actuators: Floats) -> Float
         found[k, 3] = p + turn * math.tan(pitch)
         found[k, 4] = q * math.cos(roll) - r * math.sin(roll)
         found[k, 5] = turn / math.cos(pitch)
-    found[:, 6:] = motion.accelerations(states, actuators)
+    found[:, 6:12], found[:, 12:] = motion.accelerations_with_memory(states[:, :12], actuators, states[:, 12:])
     return found
 
 
@@ -172,25 +196,22 @@ def linearise(
 ) -> LinearModel:
     """Return the linear model of a vehicle about its trim at a speed over ground in m/s, in still water.
 
-    ``depth`` is described at :func:`find_trim`; ``at`` replaces the trim. Raise ConfigError if the model has no trim, or
-    if it has fluid memory, whose states a model of 12 states cannot represent.
+    ``depth`` is described at :func:`find_trim`; ``at`` replaces the trim. Raise ConfigError if the model has no trim.
     """
     motion = free_motion(model)
-    if motion.model.memory or motion.model.radiation is not None:
-        raise ConfigError(
-            f"model '{motion.model.name}' has fluid memory, which a linear model of 12 states cannot represent"
-        )
     trim = find_trim(motion, speed, depth) if at is None else at
-    n, m = 12, len(trim.actuators)
+    start = np.concatenate([trim.state, trim.memory])
+    n, m = len(start), len(trim.actuators)
     sizes = np.array([max(abs(a.minimum), abs(a.maximum), 1e-9) for a in motion.actuators])
     steps = np.concatenate([np.full(n, CHANGE), CHANGE * np.maximum(np.abs(trim.actuators), 0.01 * sizes)])
-    base = np.concatenate([trim.state, trim.actuators])
+    base = np.concatenate([start, trim.actuators])
     points = np.concatenate([base + np.diag(steps), base - np.diag(steps)])
     values = derivatives(motion, points[:, :n], points[:, n:])
     slopes = ((values[: n + m] - values[n + m :]) / (2.0 * steps[:, None])).T
     A, B, F = slopes[:, :n], slopes[:, n:], np.zeros((n, 6))
-    F[6:] = motion.form.compiled.params[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6)
-    names, units = STATES, STATE_UNITS
+    F[6:12] = motion.form.compiled.params[P.MASS_INVERSE : P.MASS_INVERSE + 36].reshape(6, 6)
+    memory_names, memory_units = memory_states(motion.model)
+    names, units = STATES + memory_names, STATE_UNITS + memory_units
     if with_lags:
         constants = lags(motion.model)
         slow = np.flatnonzero(constants > 0.0)

@@ -53,6 +53,7 @@ def linear_model_content(model: LinearModel) -> dict[str, Any]:
         "inputs": list(model.inputs),
         "input_units": list(model.input_units),
         "trim_state": trim.state,
+        "trim_memory": trim.memory,
         "trim_actuators": trim.actuators,
         "poles_real": poles.real,
         "poles_imag": poles.imag,

@@ -7,6 +7,7 @@ print(find_trim("lauv", 1.5).actuators)
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,8 @@ class ModelMotion:
     model: Model
     form: VehicleType
     depth: float  #: depth in m of the origin at rest, or 1000 m for underwater vehicles
+    density: float  #: density of the water in kg/m3
+    gravity: float  #: acceleration of gravity in m/s2
     body: SingleBody = field(repr=False)
 
     @property
@@ -65,7 +68,38 @@ class ModelMotion:
     def accelerations(self, states: Floats, actuators: Floats) -> Floats:
         """Return the derivatives (n, 6) of the velocity for states (n, 12) and actuator values (n, actuators).
 
-        A state contains north, east, down in m; roll, pitch, yaw in rad; u, v, w in m/s; p, q, r in rad/s.
+        A state contains north, east, down in m; roll, pitch, yaw in rad; u, v, w in m/s; p, q, r in rad/s. The fluid
+        memory has the states that it would reach if the velocity were constant.
+        """
+        memory = self.steady_memory(states, actuators)
+        return self.accelerations_with_memory(states, actuators, memory)[0]
+
+    def steady_memory(self, states: Floats, actuators: Floats) -> Floats:
+        """Return the states (n, memory_states) of the fluid memory after a long time with constant velocity."""
+        if not self.body.memory_states:
+            return np.zeros((len(states), 0))
+        drive = self._drive(states, actuators)
+        return np.asarray(-np.linalg.lstsq(self._memory_matrix, drive.T, rcond=None)[0].T)
+
+    def _drive(self, states: Floats, actuators: Floats) -> Floats:
+        """Return the derivatives of the fluid-memory states when these states are zero."""
+        zero = np.zeros((len(states), self.body.memory_states))
+        return self.accelerations_with_memory(states, actuators, zero)[1]
+
+    @functools.cached_property
+    def _memory_matrix(self) -> Floats:
+        """Matrix that gives the derivatives of the fluid-memory states; it does not depend on the motion."""
+        n = self.body.memory_states
+        rest = np.zeros((n, 12))
+        rest[:, 2] = self.depth
+        values = np.tile(self.body.rest_values[[a.slot for a in self.actuators]], (n, 1))
+        rates = self.accelerations_with_memory(rest, values, np.eye(n))[1]
+        return np.asarray((rates - self._drive(rest[:1], values[:1])).T)
+
+    def accelerations_with_memory(self, states: Floats, actuators: Floats, memory: Floats) -> tuple[Floats, Floats]:
+        """Return the derivatives (n, 6) of the velocity and those (n, memory_states) of the states of the fluid memory.
+
+        ``memory`` contains the states (n, memory_states) of the fluid memory.
         """
         rigid = np.zeros((len(states), B.RIGID_ROWS))
         rigid[:, :3], rigid[:, B.NU : B.NU + 6] = states[:, :3], states[:, 6:]
@@ -73,8 +107,8 @@ class ModelMotion:
             rigid[k, B.QW : B.QW + 4] = frames.quaternion(*state[3:6])
         values = np.tile(self.body.rest_values, (len(states), 1))
         values[:, [a.slot for a in self.actuators]] = actuators
-        efforts = self.body.efforts(rigid, values)
-        return np.where(self.free_dofs, efforts[:, effort.ACCELERATION : effort.ACCELERATION + 6], 0.0)
+        efforts, rates = self.body.efforts_with_memory(rigid, values, memory)
+        return np.where(self.free_dofs, efforts[:, effort.ACCELERATION : effort.ACCELERATION + 6], 0.0), rates
 
 
 def free_motion(model: str | Model) -> ModelMotion:
@@ -84,7 +118,9 @@ def free_motion(model: str | Model) -> ModelMotion:
         raise ConfigError(f"model '{found.name}' is an aircraft; `wavesim vehicles {found.name}` lists its trim")
     sim = empty_sea(1, STEP)
     form = sim.fleet.vehicle_type(found, False)
-    return ModelMotion(found, form, equilibrium_depth(found, sim.config.world.density), SingleBody(form))
+    world = sim.config.world
+    depth = equilibrium_depth(found, world.density)
+    return ModelMotion(found, form, depth, world.density, world.gravity, SingleBody(form))
 
 
 @dataclass(frozen=True)
@@ -97,6 +133,7 @@ class VehicleTrim:
     actuators: Floats  #: actual value of each actuator in SI units, in the order of the model
     names: tuple[str, ...]  #: names of the actuators
     units: tuple[str, ...]  #: units of the actual values
+    memory: Floats  #: states of the fluid memory; empty if the model has none
 
     @property
     def attitude(self) -> Floats:
@@ -110,7 +147,7 @@ def _start(motion: ModelMotion, speed: float) -> Floats:
     for k, actuator in enumerate(motion.actuators):
         if actuator.kind == ActuatorKind.THRUSTER:
             share = sailing.forward_share(motion.model, actuator.slot)
-            low, high = _limits(motion)[k]
+            low, high = actual_limits(motion)[k]
             values[k] = 0.3 * (high if share >= 0.0 else low) if abs(share) > 0.3 and speed else 0.01 * high
     with contextlib.suppress(ValueError):
         state = ActuatorState(motion.form)
@@ -121,7 +158,7 @@ def _start(motion: ModelMotion, speed: float) -> Floats:
     return np.asarray(values, float)
 
 
-def _limits(motion: ModelMotion) -> list[tuple[float, float]]:
+def actual_limits(motion: ModelMotion) -> list[tuple[float, float]]:
     """Return the limits of the actual value of each actuator."""
     state, found = ActuatorState(motion.form), []
     for k, actuator in enumerate(motion.actuators):
@@ -138,7 +175,7 @@ class _Search:
 
     def __init__(self, motion: ModelMotion, speed: float, depth: float, angles: Sequence[int]) -> None:
         self.motion, self.speed, self.depth, self.angles = motion, speed, depth, tuple(angles)
-        self.limits = _limits(motion)
+        self.limits = actual_limits(motion)
         steered = (ActuatorKind.THRUSTER, ActuatorKind.FIN)
         self.used = [k for k, a in enumerate(motion.actuators) if a.kind in steered]
         self.floats = motion.floats
@@ -212,6 +249,7 @@ def find_trim(model: str | Model | ModelMotion, speed: float, depth: float | Non
                 values,
                 tuple(a.name for a in motion.actuators),
                 tuple(a.actual_unit for a in motion.actuators),
+                motion.steady_memory(state[None], values[None])[0],
             )
     raise ConfigError(_reason(motion, speed, down))
 
