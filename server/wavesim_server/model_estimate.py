@@ -19,10 +19,10 @@ import math
 from pathlib import Path
 
 from wavesim_sdk.errors import ConfigError
+from wavesim_server.friction import DENSITY, VISCOSITY, ittc_line, streamlined_form_factor
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 from wavesim_server.spheroid import spheroid_added_mass
 
-DENSITY, VISCOSITY = 1025.0, 1.19e-6  #: density in kg/m3 and kinematic viscosity in m2/s of sea water at 15 C
 CROSS_FLOW_DRAG = 1.1  #: drag coefficient of a cylinder across the flow
 FIN_AREA_SHARE = 0.033  #: area of a fin divided by the product of hull length and hull diameter, as on the LAUV
 #: displaced mass divided by the mass of the vehicle; the ratio is above 1, so that the vehicle surfaces after a failure
@@ -32,10 +32,7 @@ CENTRE_OF_MASS_OFFSET = 0.05  #: distance of the centre of mass below the axis, 
 
 def friction_coefficient(length: float, diameter: float, speed: float) -> float:
     """Return the drag coefficient based on the wetted surface: the ITTC 1957 line multiplied by the form factor."""
-    reynolds = max(speed * length / VISCOSITY, 1e4)
-    d = diameter / length
-    form = 1.0 + 1.5 * float(d**1.5) + 7.0 * d**3
-    return 0.075 / (math.log10(reynolds) - 2.0) ** 2 * form
+    return ittc_line(speed * length / VISCOSITY) * streamlined_form_factor(diameter / length)
 
 
 def models_file(name: str, length: float, diameter: float, mass: float | None = None, speed: float = 1.5) -> str:

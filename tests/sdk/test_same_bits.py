@@ -55,6 +55,7 @@ EXCEPTIONS = {
     "broker_sdk/wavesim_sdk/imaging_frames.py": "images of sonars: outside of the promise",
     "world/wavesim_world/sonars": "images of sonars: outside of the promise",
     "emulators/wavesim_emulators/sonar": "images of sonars: outside of the promise",
+    "server/wavesim_server/friction.py": "models are drafted before a run",
     "server/wavesim_server/model_estimate.py": "models are drafted before a run",
     "server/wavesim_server/spheroid.py": "models are drafted before a run",
     "server/wavesim_server/lab.py::States": "what a notebook is shown of a run",

@@ -74,9 +74,13 @@ class Hull:
 
     def wetted_area(self, down: Sequence[float], level: float) -> float:
         """Return the area in m2 of the surface below the water plane. The water plane itself does not count."""
-        t = self._cut(np.asarray(down, float), level)[0]
+        t = self.wetted_triangles(down, level)
         cross = np.cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0])
         return float(0.5 * np.sqrt((cross * cross).sum(axis=1)).sum())
+
+    def wetted_triangles(self, down: Sequence[float], level: float) -> Array:
+        """Return the triangles (n, 3, 3) of the surface below the water plane. The surface is open at the plane."""
+        return self._cut(np.asarray(down, float), level)[0]
 
     def level(self, down: Sequence[float], volume: float) -> float:
         """Return the level of the water plane that cuts off this volume (m3). Raises ValueError unless the volume of

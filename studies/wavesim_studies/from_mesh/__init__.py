@@ -1,0 +1,1 @@
+"""Model of a vehicle, computed from the mesh of its hull."""
