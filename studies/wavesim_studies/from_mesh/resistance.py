@@ -133,10 +133,10 @@ def resistance(
 class BodyDrag:
     """Drag of one body. The long axis of the body is its x axis; a floating body is cut off at z = 0."""
 
-    def __init__(self, triangles: Array, flow: Flow, floating: bool = False) -> None:
+    def __init__(self, triangles: Array, flow: Flow, floating: bool = False, stations: int = STATIONS) -> None:
         self.flow, self.floating = flow, floating
-        self.sections: Sections = cut(triangles)
-        self.panels: Panels = panels(triangles, float(np.ptp(triangles.reshape(-1, 3), axis=0).max()) / STATIONS)
+        self.sections: Sections = cut(triangles, stations)
+        self.panels: Panels = panels(triangles, float(np.ptp(triangles.reshape(-1, 3), axis=0).max()) / stations)
         self.wetted = float(self.panels.area.sum())
         s = self.sections
         self.thickness = (1.4142135623730951 if floating else 1.0) * s.diameter / s.length  # with the mirror image
@@ -231,18 +231,19 @@ class BodyDrag:
             fast = np.sqrt((along**2).sum(axis=1))
             forces = half * pressure * (np.abs(normal) * normal * p.area)[:, None] * p.normal
             # along its axis, the body has the friction of its length; its wetted area counts in full
-            speed = self.flow.speed if i == 0 else lateral
-            reynolds = speed * (max(s.length, s.diameter) if i == 0 else small) / VISCOSITY
-            law = ittc_line if i == 0 or reynolds > TURBULENT else laminar_friction
+            axial = i < 3 and abs(float(axes[0, i])) > 0.7
+            speed = self.flow.speed if axial else lateral
+            reynolds = speed * (max(s.length, s.diameter) if axial else small) / VISCOSITY
+            law = ittc_line if axial or reynolds > TURBULENT else laminar_friction
             full, slow = law(reynolds), law(0.5 * reynolds)
-            factor = np.ones(len(p.area))
-            if i == 0:
-                factor *= self.form_factor * self.wetted / max(float((fast * along[:, 0] * p.area).sum()), 1e-12)
-            skin = (factor * p.area)[:, None] * along * half * np.mean(self.flow.exposure)
-            curved = forces + (2.0 * full - slow) * fast[:, None] * skin
-            steady = (slow - full) * speed * skin
-            if i == 0:  # the same total drag at the design speed and at half of it
-                steady *= float((fast * along[:, 0] * p.area).sum()) / max(float((along[:, 0] * p.area).sum()), 1e-12)
+            skin = p.area[:, None] * along * half * np.mean(self.flow.exposure)
+            curved, steady = fast[:, None] * skin, speed * skin
+            if axial:
+                wanted = half * np.mean(self.flow.exposure) * self.form_factor * self.wetted
+                curved *= wanted / max(float((curved * v).sum()), 1e-12)
+                steady *= wanted * speed / max(float((steady * v).sum()), 1e-12)
+            # the same friction at the given speed and at half of it
+            curved, steady = forces + (2.0 * full - slow) * curved, (slow - full) * steady
             quadratic[:, i], linear[:, i] = (_resultant(f @ axes, position, i) for f in (curved, steady))
         return _clean(linear, self.levers(), 1), _clean(quadratic, self.levers(), 2)
 
