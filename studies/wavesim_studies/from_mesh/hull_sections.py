@@ -1,4 +1,4 @@
-"""Sections of a hull along its axis, and the panels between them."""
+"""HullSections of a hull along its axis, and the panels between them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from wavesim_sdk.arrays import Array
 STATIONS = 32  #: number of sections along the hull
 
 
-class Sections(NamedTuple):
-    """Sections perpendicular to x, one in the middle of each of n cells of the same length, as arrays (n,) in m.
+class HullSections(NamedTuple):
+    """HullSections perpendicular to x, one in the middle of each of n cells of the same length, as arrays (n,) in m.
 
     ``beam`` and ``height`` are the extents in y and z, and ``area`` is the enclosed area in m2. ``first`` is the x of
     the aft end of the first cell, and ``step`` is the length of a cell.
@@ -49,7 +49,7 @@ class Sections(NamedTuple):
         return np.clip(((x - self.first) / self.step).astype(int), 0, len(self.x) - 1)
 
 
-def cut(triangles: Array, stations: int = STATIONS) -> Sections:
+def cut(triangles: Array, stations: int = STATIONS) -> HullSections:
     """Cut a surface of triangles (n, 3, 3) that is closed, or open at z = 0."""
     along = triangles[:, :, 0]
     first, last = float(along.min()), float(along.max())
@@ -62,7 +62,7 @@ def cut(triangles: Array, stations: int = STATIONS) -> Sections:
         if len(p):
             area[k] = abs(0.5 * float((p[:, 0] * q[:, 1] - q[:, 0] * p[:, 1]).sum()))
             beam[k], height[k] = np.ptp(np.concatenate([p, q]), axis=0)
-    return Sections(x, area, beam, height, first, step)
+    return HullSections(x, area, beam, height, first, step)
 
 
 def _lines(t: Array, at: float) -> tuple[Array, Array]:
@@ -86,15 +86,15 @@ def _lines(t: Array, at: float) -> tuple[Array, Array]:
     return np.concatenate(starts), np.concatenate(ends)
 
 
-class Panels(NamedTuple):
-    """Panels of a surface: centres (n, 3) in m, outward unit normals (n, 3) and areas (n,) in m2."""
+class HullPanels(NamedTuple):
+    """HullPanels of a surface: centres (n, 3) in m, outward unit normals (n, 3) and areas (n,) in m2."""
 
     centre: Array
     normal: Array
     area: Array
 
 
-def panels(triangles: Array, longest: float) -> Panels:
+def panels(triangles: Array, longest: float) -> HullPanels:
     """Return the triangles as panels. Triangles with an edge above ``longest`` are divided."""
     whole = []
     t = triangles
@@ -102,13 +102,23 @@ def panels(triangles: Array, longest: float) -> Panels:
         edges = np.sqrt(((np.roll(t, -1, axis=1) - t) ** 2).sum(axis=2))
         long = edges.max(axis=1) > longest
         whole.append(t[~long])
-        turn = np.argmax(edges[long], axis=1)[:, None]  # the longest edge first, to be divided in the middle
-        t = t[long]
-        a, b, c = (np.take_along_axis(t, ((turn + k) % 3)[:, :, None], axis=1)[:, 0] for k in range(3))
-        ab = 0.5 * (a + b)
-        t = np.concatenate([np.stack(k, axis=1) for k in ((a, ab, c), (ab, b, c))])
+        t, edges = t[long], edges[long]
+        turn = (np.argmin(edges, axis=1)[:, None] + 2) % 3  # the vertex opposite the shortest edge first
+        t = np.take_along_axis(t, ((turn + np.arange(3)) % 3)[:, :, None], axis=1)
+        pieces = 2 ** np.ceil(np.log2(edges.max(axis=1) / longest)).astype(int)
+        t = np.concatenate([_slices(t[pieces == n], int(n)) for n in np.unique(pieces)]) if len(t) else t
     t = np.concatenate(whole)
     cross = np.cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0])
     twice = np.sqrt((cross**2).sum(axis=1))
     real = twice > 1e-14 * max(float(twice.max()), 1e-300)
-    return Panels(t[real].mean(axis=1), cross[real] / twice[real, None], 0.5 * twice[real])
+    return HullPanels(t[real].mean(axis=1), cross[real] / twice[real, None], 0.5 * twice[real])
+
+
+def _slices(t: Array, pieces: int) -> Array:
+    """Divide triangles from their first vertex to the opposite edge into slices of the same width."""
+    share = np.arange(pieces + 1)[:, None, None] / pieces
+    p = t[:, 0] + share * (t[:, 1] - t[:, 0])
+    q = t[:, 0] + share * (t[:, 2] - t[:, 0])
+    outer = np.stack([p[:-1], p[1:], q[1:]], axis=2)
+    inner = np.stack([p[1:-1], q[2:], q[1:-1]], axis=2)
+    return np.concatenate([outer.reshape(-1, 3, 3), inner.reshape(-1, 3, 3)])

@@ -19,7 +19,7 @@ from wavesim_sdk.arrays import Array
 from wavesim_server.friction import DENSITY
 from wavesim_studies.from_mesh import added_mass_of_parts
 from wavesim_studies.from_mesh.hull_sections import panels
-from wavesim_studies.from_mesh.resistance import COUPLING, LIFT, LINEAR, BodyDrag, DragEstimate, Flow
+from wavesim_studies.from_mesh.resistance import COUPLING, LIFT, LINEAR, BodyDrag, DragEstimate, HullFlow
 from wavesim_world.hull_geometry import mass_properties
 
 #: gap divided by the width of the part upstream, and the drag of the covered area divided by its drag without the part
@@ -37,7 +37,7 @@ FRAME_MASS = 0.25  #: relative standard deviation of the added mass
 CORIOLIS_WITHOUT = "15 16 26 35 51 53 61 62"
 
 
-class FramePart(NamedTuple):
+class OpenFramePart(NamedTuple):
     """Part of an open frame: its name and its closed mesh, triangles (n, 3, 3) in m and body axes.
 
     ``shape`` is `box`, `cylinder`, `ellipsoid`, or empty: then it follows from the volume. ``exposure`` (3,) is the share
@@ -62,7 +62,7 @@ class PartEstimate(NamedTuple):
     added_mass: Array
 
 
-class FrameEstimate(NamedTuple):
+class OpenFrameEstimate(NamedTuple):
     """Open frame: its drag, the added mass matrix (6, 6), the relative standard deviation of the latter, and its parts."""
 
     drag: DragEstimate
@@ -71,7 +71,7 @@ class FrameEstimate(NamedTuple):
     parts: tuple[PartEstimate, ...]
 
 
-def open_frame(parts: Sequence[FramePart], design_speed: float, density: float = DENSITY) -> FrameEstimate:
+def open_frame(parts: Sequence[OpenFramePart], design_speed: float, density: float = DENSITY) -> OpenFrameEstimate:
     """Return the drag and the added mass of an open frame about the origin. Raises ValueError without parts."""
     if not parts:
         raise ValueError("an open frame needs at least one part with a closed mesh")
@@ -85,7 +85,7 @@ def open_frame(parts: Sequence[FramePart], design_speed: float, density: float =
         frame = part_axes(part.triangles)
         local = part.triangles @ frame.T
         shares = np.abs(frame) @ exposure / np.abs(frame).sum(axis=1)
-        body = BodyDrag(local, Flow(density, design_speed, tuple(shares)), stations=PART_STATIONS)
+        body = BodyDrag(local, HullFlow(density, design_speed, tuple(shares)), stations=PART_STATIONS)
         more = body.matrices(np.zeros(3), frame)
         linear, quadratic = linear + more[0], quadratic + more[1]
         drags.append(np.diag(more[1])[:3])
@@ -127,7 +127,7 @@ def open_frame(parts: Sequence[FramePart], design_speed: float, density: float =
         float(linear[0, 0] * design_speed + quadratic[0, 0] * design_speed**2),
         tuple(notes),
     )
-    return FrameEstimate(drag, 0.5 * (added + added.T), FRAME_MASS, tuple(found))
+    return OpenFrameEstimate(drag, 0.5 * (added + added.T), FRAME_MASS, tuple(found))
 
 
 def part_axes(triangles: Array) -> Array:
@@ -147,7 +147,7 @@ def part_axes(triangles: Array) -> Array:
     return axes * np.array([[1.0], [1.0], [float(np.sign(np.linalg.det(axes)))]])
 
 
-def _inertia(part: FramePart, local: Array, density: float) -> tuple[str, added_mass_of_parts.PartInertia]:
+def _inertia(part: OpenFramePart, local: Array, density: float) -> tuple[str, added_mass_of_parts.PartInertia]:
     size = np.ptp(local.reshape(-1, 3), axis=0)
     shape = part.shape
     if not shape:

@@ -26,7 +26,7 @@ from wavesim_sdk.arrays import Array
 from wavesim_server.dynamics.cross_flow_sections import hoerner
 from wavesim_server.friction import DENSITY, VISCOSITY, ittc_line, streamlined_form_factor
 from wavesim_server.spheroid import spheroid_added_mass
-from wavesim_studies.from_mesh.hull_sections import STATIONS, Panels, Sections, cut, panels
+from wavesim_studies.from_mesh.hull_sections import STATIONS, HullPanels, HullSections, cut, panels
 from wavesim_studies.from_mesh.section_drag import (
     base_drag,
     ellipsoid_drag,
@@ -82,7 +82,7 @@ class DragEstimate(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Flow(NamedTuple):
+class HullFlow(NamedTuple):
     """Water and speed: density in kg/m3, design speed in m/s, and the share (3,) of the undisturbed drag along each
     axis (below 1 for a part behind another one).
     """
@@ -98,14 +98,15 @@ def resistance(
     """Return the viscous forces on a closed hull, triangles (n, 3, 3) in m and body axes, about the origin.
 
     ``design_speed`` is in m/s. ``surface`` is the z of the waterline in m for a floating hull; None means submerged.
-    Raises ValueError if the surface is not closed or does not reach below the waterline.
+    Raises ValueError if the surface is not closed, is inside out, or does not reach below the waterline.
     """
-    t, level = np.asarray(triangles, float), 0.0
+    hull, level = Hull(triangles), 0.0
+    t = hull.triangles
     if surface is not None:
-        t, level = Hull(t).wetted_triangles((0.0, 0.0, 1.0), surface), surface
+        t, level = hull.wetted_triangles((0.0, 0.0, 1.0), surface), surface
         if not len(t):
             raise ValueError(f"no part of the hull is below the waterline at z = {surface:g} m")
-    shape = BodyDrag(t - np.array([0.0, 0.0, level]), Flow(density, design_speed), floating=surface is not None)
+    shape = BodyDrag(t - np.array([0.0, 0.0, level]), HullFlow(density, design_speed), floating=surface is not None)
     linear, quadratic = shape.matrices(np.array([0.0, 0.0, level]))
     lift = shape.lift()
     deviation = np.full((6, 6), COUPLING)
@@ -133,10 +134,10 @@ def resistance(
 class BodyDrag:
     """Drag of one body. The long axis of the body is its x axis; a floating body is cut off at z = 0."""
 
-    def __init__(self, triangles: Array, flow: Flow, floating: bool = False, stations: int = STATIONS) -> None:
+    def __init__(self, triangles: Array, flow: HullFlow, floating: bool = False, stations: int = STATIONS) -> None:
         self.flow, self.floating = flow, floating
-        self.sections: Sections = cut(triangles, stations)
-        self.panels: Panels = panels(triangles, float(np.ptp(triangles.reshape(-1, 3), axis=0).max()) / stations)
+        self.sections: HullSections = cut(triangles, stations)
+        self.panels: HullPanels = panels(triangles, float(np.ptp(triangles.reshape(-1, 3), axis=0).max()) / stations)
         self.wetted = float(self.panels.area.sum())
         s = self.sections
         self.thickness = (1.4142135623730951 if floating else 1.0) * s.diameter / s.length  # with the mirror image
