@@ -42,11 +42,12 @@ class HullSections(NamedTuple):
     def fullness(self) -> Array:
         """Return the area of each section divided by the area of its box: 1 for a rectangle, 0.785 for an ellipse."""
         box = self.beam * self.height
-        return np.clip(np.where(box > 0.0, self.area / np.where(box > 0.0, box, 1.0), np.pi / 4.0), 0.0, 1.0)
+        share = np.where(box > 0.0, self.area / np.where(box > 0.0, box, 1.0), np.pi / 4.0)
+        return np.asarray(np.clip(share, 0.0, 1.0))
 
     def cell(self, x: Array) -> Array:
         """Return the index of the cell that contains each x."""
-        return np.clip(((x - self.first) / self.step).astype(int), 0, len(self.x) - 1)
+        return np.asarray(np.clip(((x - self.first) / self.step).astype(int), 0, len(self.x) - 1))
 
 
 def cut(triangles: Array, stations: int = STATIONS) -> HullSections:

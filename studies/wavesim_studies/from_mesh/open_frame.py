@@ -32,7 +32,7 @@ INFLUENCE = 1.5
 PART_STATIONS = 12  #: sections of each part
 RASTER = 64  #: cells along the longer side of the picture in which parts cover each other
 FRAME_DRAG, FRAME_TURN = 0.40, 0.50  #: relative standard deviations of the drag
-FRAME_MASS = 0.25  #: relative standard deviation of the added mass
+FRAME_MASS = 0.40  #: relative standard deviation of the added mass
 #: the Munk moment of potential flow does not act on an open frame with its wake
 CORIOLIS_WITHOUT = "15 16 26 35 51 53 61 62"
 
@@ -105,7 +105,7 @@ def open_frame(parts: Sequence[OpenFramePart], design_speed: float, density: flo
     points = np.concatenate([p.triangles.reshape(-1, 3) for p in parts])
     frontal = float(np.prod(np.ptp(points, axis=0)[1:]))
     notes = [
-        f"open frame of {len(parts)} parts: the drag of each part as a body of its own, with the exposure stated for it",
+        f"open frame of {len(parts)} parts: each part has the drag of a separate body, multiplied by its exposure",
         *(
             f"{p.name}: {p.shape}, exposure " + " ".join(f"{e:.2f}" for e in p.exposure) + " along x, y, z"
             for p in found
@@ -144,7 +144,7 @@ def part_axes(triangles: Array) -> Array:
         axes = vectors.T
     order = np.argsort(-np.ptp(points @ axes.T, axis=0), kind="stable")
     axes = axes[order]
-    return axes * np.array([[1.0], [1.0], [float(np.sign(np.linalg.det(axes)))]])
+    return np.asarray(axes * np.array([[1.0], [1.0], [float(np.sign(np.linalg.det(axes)))]]))
 
 
 def _inertia(part: OpenFramePart, local: Array, density: float) -> tuple[str, added_mass_of_parts.PartInertia]:

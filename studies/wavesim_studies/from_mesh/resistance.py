@@ -17,6 +17,7 @@ All coefficients have the signs of a models file: tau = -D_L nu - D_Q abs(nu) nu
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -208,7 +209,7 @@ class BodyDrag:
             sum_of_cells = float(wanted[raw > 0.0].sum())
             if sum_of_cells > 0.0:
                 found[:, axis] *= float(wanted.sum()) / sum_of_cells
-        return found * np.asarray(self.flow.exposure)
+        return np.asarray(found * np.asarray(self.flow.exposure))
 
     def matrices(self, origin: Array, frame: Array | None = None) -> tuple[Array, Array]:
         """Return the linear and the quadratic drag matrix about the origin of the vehicle.
@@ -297,7 +298,7 @@ class BodyDrag:
 
 def laminar_friction(reynolds: float) -> float:
     """Return the friction coefficient of a plate with a laminar boundary layer (Blasius)."""
-    return 1.328 / max(reynolds, 100.0) ** 0.5
+    return 1.328 / math.sqrt(max(reynolds, 100.0))
 
 
 def _mean(values: Array) -> float:

@@ -52,7 +52,7 @@ def section_drag(length: Array, width: Array, fullness: Array) -> Array:
     a, b = row - i, column - j
     upper = (1.0 - b) * SECTION_DRAG[i, j] + b * SECTION_DRAG[i, j + 1]
     lower = (1.0 - b) * SECTION_DRAG[i + 1, j] + b * SECTION_DRAG[i + 1, j + 1]
-    return (1.0 - a) * upper + a * lower
+    return np.asarray((1.0 - a) * upper + a * lower)
 
 
 def span_factor(ratio: float) -> float:
@@ -68,7 +68,8 @@ def head_drag(flat: float) -> float:
     ``flat`` is the part of this area that faces forward within 20 deg. The coefficient is 0 up to a share of 0.4 (round
     and ogival heads, or corners with a radius of a fifth of the diameter), and 0.8 for a flat face (Hoerner, 3-12).
     """
-    return FLAT_HEAD * flat * float(np.clip((flat - 0.4) / 0.6, 0.0, 1.0)) ** 1.5
+    sharp = min(max((flat - 0.4) / 0.6, 0.0), 1.0)
+    return FLAT_HEAD * flat * sharp * math.sqrt(sharp)
 
 
 def base_drag(friction: float) -> float:
