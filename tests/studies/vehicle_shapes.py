@@ -60,8 +60,9 @@ def bluerov2_heavy() -> list[OpenFramePart]:
     floats, guards and panels after pictures of the vehicle. Thrusters are solid cylinders. Cables, lights and fasteners
     are missing.
     """
-    import trimesh
+    import trimesh as library
 
+    trimesh: Any = library
     parts: list[OpenFramePart] = []
 
     def add(name: str, mesh: Any, at: tuple[float, float, float], axis: Any = None, yaw: float = 0.0) -> None:
