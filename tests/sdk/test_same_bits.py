@@ -47,7 +47,7 @@ EXCEPTIONS = {
     "broker_sdk/wavesim_sdk/guidance/encounters.py": "read from a log",
     "examples/onboard/ofdm_modem.py::OfdmReceiver": "a receiver of sound: its results are packets",
     "examples/onboard/bearing.py": "it prints directions and commands nothing",
-    "world/wavesim_world/hull.py": "models are drafted before a run",
+    "world/wavesim_world/hull": "models are drafted before a run",
     "world/wavesim_world/ocean/bed.py::TriangulatedBed": "Qhull's triangles; which of two a point on their edge belongs to",
     "world/wavesim_world/ocean/bodies.py::_tree": "SciPy's tree proposes pairs, our own code decides",
     "world/wavesim_world/ocean/volume.py::ScatteredSamples": "SciPy's tree finds neighbours",

@@ -145,6 +145,9 @@ def test_body_lift_is_what_the_flow_lacks_after_it_has_separated() -> None:
     moved = resistance(t - np.array([0.3, 0.0, 0.0]), 1.5, RHO)
     assert moved.lift[5, 1] == pytest.approx(d.lift[5, 1] - 0.3 * d.lift[1, 1], rel=0.02)
     assert not resistance(ellipsoid(0.2, 0.2, 0.2), 1.5, RHO).lift.any()
+    short = resistance(box(2.0, 1.0, 0.8), 1.5, RHO)
+    assert short.lift[1, 1] > 0.0
+    assert short.lift_deviation[1, 1] > d.lift_deviation[1, 1]
 
 
 def test_a_floating_hull() -> None:

@@ -40,12 +40,12 @@ from wavesim_world.hull import Hull
 TURBULENT = 5e5  #: Reynolds number above which the friction across the axis and in rotation follows the ITTC line
 LATERAL_SHARE = 0.25  #: speed of sway, heave and the tips in rotation, divided by the design speed
 FLAT_COSINE, BLUNT_SINE = 0.94, 0.574  #: faces within 20 deg of the bow direction; tails steeper than 35 deg
-SLENDER = 3.0  #: slenderness from which the hull carries lift as a slender body
+SLENDER, SHORT = 3.0, 1.5  #: slenderness from which the lift is that of a slender body, and from which there is any
 #: terms below this share of the largest ones are rounding errors of the mesh
 NEGLIGIBLE = 2e-3
 #: relative standard deviations, with the reasons in `REASONS`
-STREAMLINED, BLUNT, BLUFF, CROSS, SURFACE_CROSS, TURN, COUPLING, LIFT, LINEAR = (
-    *(0.15, 0.30, 0.25, 0.30, 0.35, 0.40, 0.60, 0.40, 0.50),
+STREAMLINED, BLUNT, BLUFF, CROSS, SURFACE_CROSS, TURN, COUPLING, LIFT, SHORT_LIFT, LINEAR = (
+    *(0.15, 0.30, 0.25, 0.30, 0.35, 0.40, 0.60, 0.40, 0.60, 0.50),
 )
 REASONS = {
     "streamlined": f"axial drag {STREAMLINED:.0%}: roughness, small fittings and the place of transition",
@@ -55,6 +55,7 @@ REASONS = {
     "surface": f"drag in sway and heave {SURFACE_CROSS:.0%}: Hoerner's curve applies to long hulls without keels",
     "turn": f"drag in rotation {TURN:.0%}, coupling terms {COUPLING:.0%}: coefficients of steady flow along the axes",
     "lift": f"body lift {LIFT:.0%}: the section at which the flow separates",
+    "short lift": f"body lift {SHORT_LIFT:.0%}: the hull is too short for the theory of slender bodies",
     "linear": f"linear drag {LINEAR:.0%}: laminar or turbulent boundary layer",
 }
 
@@ -114,6 +115,7 @@ def resistance(
     cross = CROSS if surface is None else SURFACE_CROSS
     axial = {"streamlined": STREAMLINED, "blunt ends": BLUNT, "bluff": BLUFF}[shape.regime]
     np.fill_diagonal(deviation, (axial, cross, cross, TURN, TURN, TURN))
+    slender = shape.thickness <= 1.0 / SLENDER
     drag = float(linear[0, 0] * design_speed + quadratic[0, 0] * design_speed**2)
     reasons = [shape.regime, "cross" if surface is None else "surface", "turn", "linear"]
     return DragEstimate(
@@ -122,13 +124,16 @@ def resistance(
         lift,
         np.full((6, 6), LINEAR),
         deviation,
-        np.full((6, 6), LIFT),
+        np.full((6, 6), LIFT if slender else SHORT_LIFT),
         "",
         shape.regime,
         shape.wetted,
         shape.sections.largest,
         drag,
-        (*shape.notes(), *(REASONS[r] for r in [*reasons, *(["lift"] if lift.any() else [])])),
+        (
+            *shape.notes(),
+            *(REASONS[r] for r in [*reasons, *([("lift" if slender else "short lift")] if lift.any() else [])]),
+        ),
     )
 
 
@@ -253,7 +258,7 @@ class BodyDrag:
         """Return the lift matrix (6, 6): the difference between viscous flow and potential flow."""
         found = np.zeros((6, 6))
         s = self.sections
-        if self.thickness > 1.0 / SLENDER:
+        if self.thickness > 1.0 / SHORT:
             return found
         k1, k2, _ = spheroid_added_mass(1.0 / self.thickness)
         # the section areas fall towards the stern: the steepest fall is that of a transom, if there is one
