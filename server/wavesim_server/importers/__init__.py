@@ -17,8 +17,11 @@ from pathlib import Path
 import yaml
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers import dune, fossen, hilsim, hull, panisim, uuv
+from wavesim_server.importers import dune, fossen, hilsim, hull, panisim, stonefish, stonefish_scenario, uuv
 from wavesim_server.importers.model_draft import SETTINGS, ImportedModel, ModelDraft
+
+#: prefixes of --set keys that name a variable of source code or an argument of a scenario
+PREFIXES = (fossen.PREFIX, stonefish_scenario.PREFIX)
 
 __all__ = ["ImportedModel", "read"]
 
@@ -29,7 +32,7 @@ def read(
     """Convert a parameter file of any known type to a models file. Raises ConfigError, listing the entries, if entries
     are invalid, values are missing or content would be omitted.
     """
-    unknown = [k for k in settings if k not in SETTINGS and not k.startswith(fossen.PREFIX)]
+    unknown = [k for k in settings if k not in SETTINGS and not k.startswith(PREFIXES)]
     if unknown:
         raise ConfigError(f"--set {unknown[0]}: unknown key; allowed: {', '.join(SETTINGS)}")
     try:
@@ -46,6 +49,8 @@ def _read(path: Path, section: str | None, settings: dict[str, str], angles: str
             return hull.read(path, settings, angles)
         if path.is_dir():
             return panisim.read(path, settings, angles)
+        if path.suffix in (".scn", ".xml") and stonefish.is_scenario(path):
+            return stonefish.read(path, section, settings, angles)
         if path.suffix in (".py", ".m"):
             return fossen.read(path, settings, angles)
         if path.suffix == ".ini":

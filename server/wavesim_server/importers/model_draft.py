@@ -37,17 +37,19 @@ SETTINGS = {
     "type": "`surface` or `underwater`: type of the vessel",
     "derivatives": "`prime` or `dimensional`: system of units of the hydrodynamic derivatives",
     "hull-file": "panel hull of WAMIT or HydRA (.gdf), for the cross-flow drag",
+    "data-folder": "folder of the simulator's data, for the meshes and files that a scenario names",
+    "thrust-limit": "largest thrust in either direction of thrusters for which the file states no limit, in N",
     "active": "free degrees of freedom: `u v r` for a boat in the horizontal plane, `u v w p q r` for all of them",
 }
 EMPTY_VALUES: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)
 
 
 class ImportedModel(NamedTuple):
-    """A models file, notes for the user, and the texts of the additional files to which the models file refers."""
+    """A models file, notes for the user, and the contents of the additional files to which the models file refers."""
 
     xml: str
     notes: list[str]
-    files: dict[str, str]
+    files: dict[str, str | bytes]
 
 
 class TrackedTable(Mapping[str, Any]):
@@ -114,8 +116,8 @@ class ModelDraft:
     unused: list[str] = field(default_factory=list)  #: content of the imported file that a model cannot represent
     notes: list[str] = field(default_factory=list)
     used_settings: set[str] = field(default_factory=set)
-    #: texts of the tables that the model refers to, by file name; the tables are to be written next to the models file
-    files: dict[str, str] = field(default_factory=dict)
+    #: contents of the files that the model refers to, by name; they are to be written next to the models file
+    files: dict[str, str | bytes] = field(default_factory=dict)
 
     def add(self, tag: str, content: str = "", **attributes: str) -> etree._Element:
         """Add an element to the model."""
