@@ -17,7 +17,7 @@ from pathlib import Path
 import yaml
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers import dune, fossen, hilsim, hull, panisim, stonefish, stonefish_scenario, uuv
+from wavesim_server.importers import dune, fossen, hilsim, holoocean, hull, panisim, stonefish, stonefish_scenario, uuv
 from wavesim_server.importers.model_draft import SETTINGS, ImportedModel, ModelDraft
 
 #: prefixes of --set keys that name a variable of source code or an argument of a scenario
@@ -45,6 +45,8 @@ def read(
 
 def _read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> ModelDraft:
     try:
+        if path.suffix == ".json" and holoocean.is_scenario(scenario := yaml.safe_load(path.read_text())):
+            return holoocean.read(path, scenario, section, settings, angles)
         if path.exists() and hull.is_panel_output(path):
             return hull.read(path, settings, angles)
         if path.is_dir():
@@ -65,6 +67,7 @@ def _read(path: Path, section: str | None, settings: dict[str, str], angles: str
     if isinstance(data, dict) and ("Ma" in data or "hydro_coef" in data):
         return uuv.read(path, data, settings, angles)
     raise ConfigError(
-        "unknown file type: use a DUNE .ini, a Panisim or NEMOH folder, a hilsim or UUV Simulator YAML, a Capytaine .nc, a HydRA .json or a WAMIT .1",
+        "unknown file type: use a DUNE .ini, a Panisim or NEMOH folder, a hilsim or UUV Simulator YAML, a Stonefish .scn, a "
+        "HoloOcean .json, a vehicle of Fossen's simulators (.py or .m), a Capytaine .nc, a HydRA .json or a WAMIT .1",
         str(path),
     )

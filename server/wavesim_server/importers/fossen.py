@@ -19,7 +19,7 @@ from lxml import etree
 
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers.marine_functions import CROSS_FLOW_DENSITY, OSWALD, coriolis, section_drag
+from wavesim_server.importers.marine_functions import CROSS_FLOW_DENSITY, OSWALD, coriolis
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 from wavesim_server.importers.vehicle_source import VehicleSource
 
@@ -65,7 +65,9 @@ def read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraft
     elif vehicle.find("self.k_pos", "k_pos") is not None:
         scales, world = _two_propellers(draft, vehicle)
     elif vehicle.find("K") is not None and vehicle.find("T") is not None and np.ndim(vehicle.find("K")) == 2:
-        scales, world = _matrices(draft, vehicle)
+        scales, world = _matrices(draft, vehicle, True)
+    elif np.shape(vehicle.find("M")) == (3, 3) and np.shape(vehicle.find("D")) == (3, 3):
+        scales, world = _matrices(draft, vehicle, False)
     else:
         raise ConfigError(
             f"the equation of motion of `{vehicle.name}` has none of the forms that this reader knows: a torpedo with lift "
@@ -106,7 +108,7 @@ def _torpedo(draft: ModelDraft, vehicle: VehicleSource) -> tuple[Floats, str]:
     )
     draft.matrix("added-mass", _round(added))
     _fading_damping(draft, vehicle)
-    _cross_flow(draft, moving.calls)
+    _cross_flow(draft, vehicle, moving.calls)
     scale = CROSS_FLOW_DENSITY / rho  # the lift function has a density of its own
     draft.add(
         "body-lift",
@@ -134,26 +136,21 @@ def _fading_damping(draft: ModelDraft, vehicle: VehicleSource) -> None:
         draft.add("fading-drag", diagonal=_numbers(np.where(fades, start, 0.0)), fade=f"{rate:.12g}")
 
 
-def _cross_flow(draft: ModelDraft, calls: dict[str, tuple[Any, ...]]) -> None:
+def _cross_flow(draft: ModelDraft, vehicle: VehicleSource, calls: dict[str, tuple[Any, ...]]) -> None:
     """Add the cross-flow drag of the hull, if the equation of motion has it."""
     if "crossFlowDrag" not in calls:
         return
-    length, beam, depth = (float(x) for x in calls["crossFlowDrag"][:3])
-    drag = 0.5 * CROSS_FLOW_DENSITY * depth * section_drag(beam, depth)
-    if len(calls["crossFlowDrag"]) > 4:
-        drag = 0.5 * CROSS_FLOW_DENSITY * depth * cylinder_section_drag(beam, depth)
-    draft.add("cross-flow", length=f"{length:.12g} m", sway=f"{drag:.15g} kg/m2")
+    length, beam, depth, _, *section = calls["crossFlowDrag"]
+    sway, heave = (
+        -float(vehicle.functions["crossFlowDrag"](length, beam, depth, np.eye(6)[k], *section)[k]) / float(length)
+        for k in (1, 2)
+    )
+    keys = {"heave": f"{heave:.15g} kg/m2"} if heave else {}
+    draft.add("cross-flow", length=f"{float(length):.12g} m", sway=f"{sway:.15g} kg/m2", **keys)
     draft.notes.append(
         "cross-flow drag: the model uses the exact integral; the source code sums 21 strips of a twentieth of the length, "
         "which gives 5 % more sway force and 21 % more yaw moment"
     )
-
-
-def cylinder_section_drag(beam: float, draft: float) -> float:
-    """Return the drag coefficient of MSS for cylinders."""
-    from wavesim_server.importers.matlab_functions import cylinder_drag
-
-    return cylinder_drag(beam, draft)
 
 
 def _propeller(draft: ModelDraft, vehicle: VehicleSource, values: dict[str, Any], nu: Floats) -> None:
@@ -223,7 +220,7 @@ def _two_propellers(draft: ModelDraft, vehicle: VehicleSource) -> tuple[Floats, 
     draft.matrix("linear-drag", np.diag(linear))
     if np.abs(quadratic).max() > 1e-9 * np.abs(linear).max():
         draft.matrix("quadratic-drag", np.diag(quadratic))
-    _cross_flow(draft, vehicle.evaluate(np.zeros(6), np.zeros(6), np.zeros(2)).calls)
+    _cross_flow(draft, vehicle, vehicle.evaluate(np.zeros(6), np.zeros(6), np.zeros(2)).calls)
     ahead, astern = (float(vehicle.values_of(f"self.{k}", k)) * TURN**2 for k in ("k_pos", "k_neg"))
     low, high = (float(vehicle.values_of(f"self.{k}", k)) / TURN for k in ("n_min", "n_max"))
     for name, arm in (("port", "l1"), ("starboard", "l2")):
@@ -255,7 +252,7 @@ def _damping(vehicle: VehicleSource) -> tuple[Floats, Floats]:
     return slow - quadratic, quadratic
 
 
-def _matrices(draft: ModelDraft, vehicle: VehicleSource) -> tuple[Floats, str]:
+def _matrices(draft: ModelDraft, vehicle: VehicleSource, thrusters: bool) -> tuple[Floats, str]:
     """Add a hull given by its mass, damping and restoring matrices, with propellers and tunnel thrusters."""
     draft.attributes |= {"type": "surface", "coriolis": "no"}
     if (size := draft.require_numbers("size", 3)) is not None:
@@ -279,6 +276,10 @@ def _matrices(draft: ModelDraft, vehicle: VehicleSource) -> tuple[Floats, str]:
     draft.matrix("restoring", _round(stiffness))
     draft.matrix("added-mass", _round(added))
     draft.matrix("linear-drag", _round(damping))
+    draft.notes.append("the source code has no Coriolis forces")
+    if not thrusters:
+        draft.notes.append("the controls of the source code are forces: the model has no actuators")
+        return np.zeros(0), ""
     gains, arms = np.diag(vehicle.values_of("K")) * RPM**2, np.array(vehicle.values_of("T"), float)
     limits = np.broadcast_to(vehicle.values_of("self.n_max", "n_max"), len(gains)) / RPM
     for k, (gain, (along, across, arm)) in enumerate(zip(gains, arms.T, strict=True)):
@@ -293,7 +294,6 @@ def _matrices(draft: ModelDraft, vehicle: VehicleSource) -> tuple[Floats, str]:
             lag=f"{float(vehicle.find('self.T_n') or 0.0):.12g} s",
             coefficients=_numbers([0.0, gain * math.hypot(along, across), 0.0]),
         )
-    draft.notes.append("the source code has no Coriolis forces")
     return np.full(len(gains), RPM), ""
 
 
@@ -323,26 +323,36 @@ def _compare(draft: ModelDraft, vehicle: VehicleSource, scales: Floats, world: s
     share = random.uniform(-0.6, 0.6, (STATES, len(scales)))
     ours, values = accelerations(draft, world, motion, share)
     theirs = np.array([
-        vehicle.evaluate(m[:6], m[6:], _in_their_order(v * scales, vehicle)).acceleration
+        vehicle.evaluate(m[:6], m[6:], _in_their_order(v * scales, vehicle, draft)).acceleration
         for m, v in zip(motion, values, strict=True)
     ])
     if (active := draft.attributes.get("active")) is not None:
         theirs[:, [k for k, name in enumerate("uvwpqr") if name not in active.split()]] = 0.0
-    size = np.maximum(np.abs(theirs).max(axis=0), 1e-12)
-    error = np.abs(ours - theirs).max(axis=0)
-    wrong = [k for k in range(6) if error[k] > TOLERANCE * size[k] and error[k] > 1e-12]
+    finite = np.isfinite(theirs).all(axis=1)
+    if not finite.all():
+        draft.unused.append(
+            f"the equation of motion of `{vehicle.name}` has no finite result in {STATES - int(finite.sum())} of {STATES} random states"
+        )
+    ours, theirs = ours[finite], theirs[finite]
+    size = np.maximum(np.abs(theirs).max(axis=0, initial=0.0), 1e-12)
+    error = np.abs(ours - theirs).max(axis=0, initial=0.0)
+    wrong = [k for k in range(6) if not error[k] <= max(TOLERANCE * size[k], 1e-12)]
+    count = len(ours)
     if wrong:
         draft.unused.append(
-            f"the equation of motion of `{vehicle.name}` has terms that the model does not have; in {STATES} random states, the "
+            f"the equation of motion of `{vehicle.name}` has terms that the model does not have; in {count} random states, the "
             "accelerations differ by up to "
             + ", ".join(f"{error[k]:.2g} ({AXES[k]}, largest {size[k]:.2g})" for k in wrong)
         )
     else:
         draft.notes.append(
-            f"in {STATES} random states, the accelerations equal those of the source code to {(error / size).max():.1g} of the largest"
+            f"in {count} random states, the accelerations equal those of the source code to {(error / size).max():.1g} of the largest"
         )
 
 
-def _in_their_order(values: Floats, vehicle: VehicleSource) -> Floats:
-    """Return actuator values (thrusters, then fins) in the order of the source code's controls."""
-    return np.roll(values, -1) if len(values) == 3 and vehicle.controls == 3 else values
+def _in_their_order(values: Floats, vehicle: VehicleSource, draft: ModelDraft) -> Floats:
+    """Return actuator values (thrusters, then fins) in the order of the source code's controls: fins first."""
+    if not len(values):
+        return np.zeros(vehicle.controls)
+    thrusters = sum(e.tag == "thruster" for e in draft.elements)
+    return np.concatenate([values[thrusters:], values[:thrusters]])

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from wavesim_server.dynamics.cross_flow_sections import HOERNER_DRAG, HOERNER_RATIO
-from wavesim_server.importers.source_code import SourceError
 
 CROSS_FLOW_DENSITY = 1026.0  #: density of the water in kg/m3 in the simulators' drag functions, whatever their vehicles use
 OSWALD = 0.7  #: efficiency factor of the hull as a wing
@@ -81,12 +80,10 @@ def section_drag(beam: float, draft: float) -> float:
     return float(np.interp(beam / (2.0 * draft), HOERNER_RATIO, HOERNER_DRAG))
 
 
-def cross_flow(length: float, beam: float, draft: float, nu: Any, section: str = "") -> Any:
+def cross_flow(length: float, beam: float, draft: float, nu: Any) -> Any:
     """Return the cross-flow drag as the exact integral along the hull. The simulators sum 21 strips of a twentieth of
     the length.
     """
-    if section:
-        raise SourceError(f"cross-flow drag of the section '{section}'")
     c = 0.5 * CROSS_FLOW_DENSITY * draft * section_drag(beam, draft)
     half, v, r = length / 2.0, float(nu[1]), float(nu[5])
     ends = [-half, *([-v / r] if r and abs(v / r) < half else []), half]  # the integrand changes its sign at -v/r

@@ -45,7 +45,7 @@ def _limited(value: Any) -> Any:
     return value
 
 
-def _power(base: Any, exponent: Any) -> Any:
+def power(base: Any, exponent: Any) -> Any:
     if np.ndim(base) == 2:
         return np.linalg.matrix_power(base, int(exponent))
     return float(base) ** float(exponent) if np.ndim(base) == 0 else base**exponent
@@ -74,7 +74,7 @@ OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
-    ast.Pow: _power,
+    ast.Pow: power,
     ast.MatMult: np.matmul,
 }
 COMPARISONS: dict[type, Callable[[Any, Any], bool]] = {
@@ -101,7 +101,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "np.abs": np.abs,
     "np.append": np.append,
     "abs": abs,
-    "pow": _power,
+    "pow": power,
     "float": float,
     "int": int,
     "len": len,
@@ -196,7 +196,8 @@ class SourceReader:
         if self._steps > MOST_STEPS:
             raise SourceError("the file needs too many steps")
         try:
-            return _limited(self._value(node))
+            with np.errstate(all="ignore"):
+                return _limited(self._value(node))
         except _Unknown as error:
             return error.args[0]
         except SourceError:

@@ -29,6 +29,7 @@ class VehicleSource:
     """Class of Fossen's Python Vehicle Simulator, with the methods `__init__` and `dynamics`."""
 
     language = "Python Vehicle Simulator"
+    functions: Mapping[str, Callable[..., Any]] = PYTHON_FUNCTIONS
 
     def __init__(self, path: Path, text: str, given: Mapping[str, float]) -> None:
         self.path, self.given, self.used_given = path, given, set[str]()
@@ -40,7 +41,7 @@ class VehicleSource:
             raise ConfigError("the file has no class with the methods `__init__` and `dynamics`", str(path))
         self.name = kind.name
         self._functions = {f.name: f for f in kind.body if isinstance(f, ast.FunctionDef)}
-        reader = SourceReader(PYTHON_FUNCTIONS, given)
+        reader = SourceReader(self.functions, given)
         start = self._functions["__init__"]
         for argument, default in zip(start.args.args[-len(start.args.defaults) :], start.args.defaults, strict=False):
             reader.values[argument.arg] = ast.literal_eval(default)
@@ -81,7 +82,7 @@ class VehicleSource:
         controls are the actual values in the units of the file.
         """
         calls: dict[str, tuple[Any, ...]] = {}
-        reader = SourceReader(recorded(PYTHON_FUNCTIONS, calls), self.given)
+        reader = SourceReader(recorded(self.functions, calls), self.given)
         reader.values |= {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in self.constants.items()}
         reader.values |= {
             "eta": position.copy(),
