@@ -43,7 +43,6 @@ ACTUATOR: dict[str, Any] = {
     "fin_offset_deg": 0.0,
     "fin_center": 0.1,
     "fin_area": 0.00697,
-    "x_fin": -0.8,
     "CL_delta": 0.5,
     "deltaMax_fin_deg": 15.0,
     "T_delta": 0.1,
@@ -59,7 +58,7 @@ ACTUATOR: dict[str, Any] = {
     "Ja_max": 0.6632,
 }
 #: elements of C_A that HoloOcean's torpedo omits
-OMITTED = "15 26 35 51 61 62"
+OMITTED = "15 16 26 35 51 53 61 62"
 FADE = 3.0  #: decay constant of the linear damping in surge and sway, s/m
 TORQUE_SHARE = 0.1
 #: positions of sockets in cm, forward, left, up (HoloOcean's documentation)
@@ -102,10 +101,10 @@ def read(
     name = re.sub(r"[^a-z0-9-]+", "-", str(section).lower()).strip("-")
     draft = ModelDraft(name, f"{path.name} (HoloOcean), agent {section} of the type {kind}", settings, angles)
     body = _with_defaults(draft, agent.get("dynamics") or {}, DYNAMICS, "dynamics", ("sampleTime", "K_nomoto"))
-    actuator = _with_defaults(draft, agent.get("actuator") or {}, ACTUATOR, "actuator", ())
+    actuator = _with_defaults(draft, agent.get("actuator") or {}, ACTUATOR, "actuator", ("x_fin",))
     _add_hull(draft, body)
     _add_propeller(draft, actuator)
-    _add_fins(draft, actuator, float(body["rho"]))
+    _add_fins(draft, actuator, float(body["rho"]), -0.5 * float(body["length"]))
     _add_sensors(draft, agent.get("sensors") or [], kind, float(data.get("ticks_per_sec", 30)))
     agent.ignore("agent_name", "control_scheme", "control_mode", "autopilot", "location", "rotation")
     agent.ignore("location_randomization", "rotation_randomization")
@@ -160,14 +159,15 @@ def _add_hull(draft: ModelDraft, p: dict[str, Any]) -> None:
     cross = 0.5 * CROSS_FLOW_DENSITY * diameter * section_drag(diameter, diameter)
     draft.add("cross-flow", length=f"{length:.12g} m", sway=f"{cross:.12g} kg/m2")
     draft.notes.append("cross-flow drag: the exact integral; HoloOcean sums 21 strips of a twentieth of the length")
+    scale = CROSS_FLOW_DENSITY / rho  # the lift function has a density of its own
     draft.add(
         "body-lift",
-        area=f"{area:.12g} m2",
-        span=f"{b:.12g} m",
+        area=f"{area * scale:.12g} m2",
+        span=f"{diameter * math.sqrt(scale):.12g} m",
         drag=f"{float(p['Cd']) * math.pi * b * b / area:.12g}",
         efficiency=f"{float(p['e']):.12g}",
     )
-    draft.notes.append("body lift: HoloOcean's code takes the radius of the hull as the span")
+    draft.notes.append("the fins are at the stern, half a length aft: HoloOcean's code does not use x_fin")
 
 
 def _add_propeller(draft: ModelDraft, p: dict[str, Any]) -> None:
@@ -195,13 +195,13 @@ def _add_propeller(draft: ModelDraft, p: dict[str, Any]) -> None:
     )
 
 
-def _add_fins(draft: ModelDraft, p: dict[str, Any], rho: float) -> None:
-    """Add equally spaced fins; the first one is at an angle from starboard towards down."""
+def _add_fins(draft: ModelDraft, p: dict[str, Any], rho: float, stern: float) -> None:
+    """Add equally spaced fins at the stern; the first one is at an angle from starboard towards down."""
     count = int(p["fin_count"])
     for k in range(count):
         angle = math.radians(float(p["fin_offset_deg"]) + 360.0 * k / count)
         c, s = round(math.cos(angle), 15), round(math.sin(angle), 15)
-        at = np.array([float(p["x_fin"]), float(p["fin_center"]) * c, float(p["fin_center"]) * s])
+        at = np.array([stern, float(p["fin_center"]) * c, float(p["fin_center"]) * s])
         force = 0.5 * rho * float(p["fin_area"]) * float(p["CL_delta"]) * np.array([0.0, s, -c])
         draft.add(
             "fin",

@@ -17,7 +17,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.marine_functions import section_drag
 from wavesim_server.importers.matlab_functions import MATLAB_FUNCTIONS, cross_flow
 from wavesim_server.importers.source_code import SourceError, SourceReader, UnknownValue
-from wavesim_server.importers.vehicle_source import Evaluation, VehicleSource, recorded
+from wavesim_server.importers.vehicle_source import Evaluation, VehicleSource, recorded, unknown_motion
 
 _TOKEN = re.compile(
     r"""(?P<number>\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"""
@@ -388,7 +388,7 @@ class MatlabVehicle(VehicleSource):
         self._run(reader, self._body)
         rate = reader.values.get("xdot")
         if rate is None or isinstance(rate, UnknownValue):
-            raise ConfigError(f"cannot evaluate the equation of motion: {rate}", str(self.path))
+            raise ConfigError(unknown_motion(rate, reader.values), str(self.path))
         found = np.zeros(6)
         if self._size == 12:
             found[:] = rate[:6]

@@ -94,8 +94,15 @@ class VehicleSource:
         self._run(reader, self._functions["dynamics"].body)
         after = reader.result[0] if isinstance(reader.result, list) else reader.result
         if after is None or isinstance(after, UnknownValue):
-            raise ConfigError(f"cannot evaluate the equation of motion: {after}", str(self.path))
+            raise ConfigError(unknown_motion(after, reader.values), str(self.path))
         return Evaluation((after - velocity) / STEP, reader.values, calls)
+
+
+def unknown_motion(cause: Any, values: Mapping[str, Any]) -> str:
+    """Return the message for an equation of motion that needs an unknown value."""
+    names = [name for name, value in values.items() if isinstance(value, UnknownValue) and value == cause]
+    way_out = f"; if `{names[0]}` is a number, supply it with --set value.{names[0]}=..." if names else ""
+    return f"cannot evaluate the equation of motion: {cause}{way_out}"
 
 
 def _methods(kind: ast.ClassDef) -> set[str]:
