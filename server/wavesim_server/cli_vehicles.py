@@ -136,7 +136,10 @@ def draw(name: str, out: Path | None, models: Path | None) -> None:
 
 @vehicles.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--section", help="Section of a DUNE .ini file that holds the model.")
+@click.option(
+    "--section",
+    help="Section of a DUNE .ini file, robot of a Stonefish scenario or agent of a HoloOcean scenario to import.",
+)
 @click.option(
     "--set",
     "settings",
@@ -155,7 +158,8 @@ def import_(
     """Convert another program's parameter files into a models file.
 
     FILE is a DUNE vsim-models.ini (with --section), a Panisim or Makara folder, or a hilsim, UUV Simulator or MarineGym
-    YAML file. The output of panel codes works too: a Capytaine NetCDF file, a HydRA JSON file, a NEMOH folder, or a
+    YAML file. It can also be a Stonefish scenario (.scn), a HoloOcean scenario (.json), or the source code of a vehicle of
+    Fossen's Python Vehicle Simulator (.py) or the MSS toolbox (.m), which is evaluated but never run. The output of panel codes works too: a Capytaine NetCDF file, a HydRA JSON file, a NEMOH folder, or a
     WAMIT .1 file with its .3 or .4 and .hst files in the same folder. The command names each missing value so that you
     can add it with --set. It reports everything that it omits. For a Panisim folder, it uses the values in
     Panisim's manual for missing values and adds a note about each.

@@ -13,7 +13,7 @@ import pytest
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers import read
 from wavesim_server.importers import stonefish_parts as parts
-from wavesim_server.importers.stonefish_scenario import Scenario
+from wavesim_server.importers.stonefish_scenario import StonefishScenario
 from wavesim_world.config.build import read_models
 
 ROBOT = """<?xml version="1.0"?>
@@ -78,8 +78,8 @@ def scene(tmp_path: Path) -> Path:
     return folder / "scene.scn"
 
 
-def body(scene: Path) -> parts.Body:
-    scenario = Scenario(scene, {}, None)
+def body(scene: Path) -> parts.StonefishBody:
+    scenario = StonefishScenario(scene, {}, None)
     base = scenario.root.find("robot/base_link")
     assert base is not None
     return parts.body(base, scenario, {"Foam": 800.0, "Steel": 7800.0}, 1020.0)
@@ -113,7 +113,9 @@ def test_the_parts_by_closed_forms(scene: Path) -> None:
     assert np.diag(skid.inertia) == pytest.approx(7800.0 * (pyramids(0.005) - pyramids(-0.005)), rel=1e-9)
     assert lead.mass == 30.0 and lead.inertia[0, 0] == pytest.approx(0.4 * 30.0 * 0.05**2)
     total = tube.mass + skid.mass + 30.0
-    centre = (tube.mass * np.array([0.1, 0, -0.1]) + skid.mass * np.array([0, 0, 0.3]) + 30.0 * np.array([0.1, 0, 0.1])) / total
+    centre = (
+        tube.mass * np.array([0.1, 0, -0.1]) + skid.mass * np.array([0, 0, 0.3]) + 30.0 * np.array([0.1, 0, 0.1])
+    ) / total
     assert found.centre == pytest.approx(centre) and found.centre_of_buoyancy == pytest.approx([0.1, 0.0, -0.1])
     assert found.added_mass[0, 0] == pytest.approx(tube.added_mass + skid.added_mass), "internal parts add none"
     assert found.added_mass[1, 5] == pytest.approx(found.added_mass[0, 0] * centre[0])
@@ -127,7 +129,14 @@ def test_the_drag_by_closed_forms(scene: Path) -> None:
     for speed in (0.5, 1.0, 2.0):
         pressure, friction = parts.drag_forces(found, 1020.0, np.array([speed, 0, 0, 0, 0, 0]))
         assert pressure[0] == pytest.approx(-0.5 * 1020.0 * front * speed**3, rel=1e-3)
-        polygon_side = 2.0 * math.sqrt(32 * math.sin(2 * math.pi / 32) / (2 * math.pi)) ** -1 * 32 * 0.2 * math.sin(math.pi / 32) * 1.2
+        polygon_side = (
+            2.0
+            * math.sqrt(32 * math.sin(2 * math.pi / 32) / (2 * math.pi)) ** -1
+            * 32
+            * 0.2
+            * math.sin(math.pi / 32)
+            * 1.2
+        )
         sides = polygon_side * 0.1 * 1.0 + 2.0 * (0.5 + 0.2) * 1.0 * 0.1 * skid.drag[0]
         assert friction[0] == pytest.approx(-1020.0 * sides * speed, rel=1e-3)
     assert skid.drag.max() == 1.0 and skid.drag[2] > skid.drag[1] > skid.drag[0], "the widest face has the largest"
@@ -158,6 +167,19 @@ def test_a_scenario_becomes_a_model(scene: Path, tmp_path: Path) -> None:
     assert model.derivatives is not None and len(model.derivatives.derivative) <= 48
     assert 'acceleration_covariance="0.01 0 0 0 0.04 0 0 0 0.09"' in found.xml
     assert 'attitude="0 0 28.64789 deg"' in found.xml
+
+
+def test_thrusters_of_older_versions(scene: Path) -> None:
+    """Their coefficients are attributes of <specs>; the law is the same."""
+    robot = scene.parent / "robot.scn"
+    text = robot.read_text()
+    start, end = text.index("<specs max_setpoint"), text.index("</actuator>")
+    old = '<specs thrust_coeff="0.5" thrust_coeff_backward="0.4" torque_coeff="0.05" max_rpm="954.929658551" inverted="true"/>'
+    new = read(scene, None, {}, None, partial=True).xml
+    robot.write_text(text[:start] + old + '<propeller diameter="0.2" right="true"/>' + text[end:])
+    first = [line for line in new.splitlines() if "<thruster" in line][0]
+    again = [line for line in read(scene, None, {}, None, partial=True).xml.splitlines() if "<thruster" in line][0]
+    assert again == first.replace('lag="0.3 s"', 'lag="0.125 s"')
 
 
 @pytest.mark.parametrize(

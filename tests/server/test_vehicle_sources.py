@@ -159,7 +159,9 @@ def test_a_matlab_vehicle_is_imported_as_it_computes(tmp_path: Path) -> None:
 
 def test_a_matlab_line_that_is_not_understood_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"line 10.*magic\(3.*--set value.Ig="):
-        read(source(tmp_path, BARGE.replace("m * Smtrx(rg)^2 * 0", "magic(3)"), "barge.m"), None, {"size": "4 1 1"}, None)
+        read(
+            source(tmp_path, BARGE.replace("m * Smtrx(rg)^2 * 0", "magic(3)"), "barge.m"), None, {"size": "4 1 1"}, None
+        )
     with pytest.raises(ConfigError, match="while"):
         read(source(tmp_path, BARGE.replace("for i = 1:2", "while i < 2"), "barge.m"), None, {"size": "4 1 1"}, None)
 
@@ -203,7 +205,9 @@ def torpedo(p: dict[str, Any], f: dict[str, Any], nu: Any, fins: Any, rpm: float
     tau[2] -= q * (math.cos(attack) * lift + math.sin(attack) * drag)
     x = (np.arange(40_000) + 0.5) / 40_000 * 2 * a - a
     flow = nu[1] + x * nu[5]
-    strip = 0.5 * 1026 * 2 * b * np.interp(0.5, [0.4933, 0.5585], [1.2108, 1.0836]) * np.abs(flow) * flow * 2 * a / 40_000
+    strip = (
+        0.5 * 1026 * 2 * b * np.interp(0.5, [0.4933, 0.5585], [1.2108, 1.0836]) * np.abs(flow) * flow * 2 * a / 40_000
+    )
     tau[1] -= strip.sum()
     tau[5] -= (x * strip).sum()
     n, d = rpm / 60, f["D_prop"]

@@ -8,7 +8,6 @@ there.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from pathlib import Path
@@ -20,7 +19,7 @@ from lxml import etree
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.marine_functions import CROSS_FLOW_DENSITY, OSWALD, coriolis
-from wavesim_server.importers.model_draft import ModelDraft, format_numbers
+from wavesim_server.importers.model_draft import ModelDraft
 from wavesim_server.importers.vehicle_source import VehicleSource
 
 PREFIX = "value."  #: prefix of a --set key that replaces a variable of the source code
@@ -208,7 +207,9 @@ def _two_propellers(draft: ModelDraft, vehicle: VehicleSource) -> tuple[Floats, 
     if (size := draft.require_numbers("size", 3)) is not None:
         draft.add("box", length=f"{size[0]:g} m", width=f"{size[1]:g} m", height=f"{size[2]:g} m")
     draft.add(
-        "mass", value=f"{mass[0, 0]:.15g} kg", centre=_numbers(np.array([mass[1, 5], mass[2, 3], mass[0, 4]]) / mass[0, 0]) + " m"
+        "mass",
+        value=f"{mass[0, 0]:.15g} kg",
+        centre=_numbers(np.array([mass[1, 5], mass[2, 3], mass[0, 4]]) / mass[0, 0]) + " m",
     )
     draft.matrix("rigid-body", _round(mass))
     draft.matrix("restoring", _round(vehicle.values_of("self.G", "G")))
@@ -271,7 +272,9 @@ def _matrices(draft: ModelDraft, vehicle: VehicleSource, thrusters: bool) -> tup
         added = np.diag([total[0, 0] - m, total[1, 1] - m, 0.0, 0.0, 0.0, 0.0])
         draft.attributes["active"] = "u v r"
         draft.add("mass", value=f"{m:.12g} kg")
-        draft.notes.append("the file contains only the sum of inertia and added inertia in yaw: the model has it as inertia")
+        draft.notes.append(
+            "the file contains only the sum of inertia and added inertia in yaw: the model has it as inertia"
+        )
     draft.matrix("rigid-body", _round(mass))
     draft.matrix("restoring", _round(stiffness))
     draft.matrix("added-mass", _round(added))
@@ -322,10 +325,12 @@ def _compare(draft: ModelDraft, vehicle: VehicleSource, scales: Floats, world: s
     motion = random.uniform(-1.0, 1.0, (STATES, 12)) * np.repeat([0.0, ANGLE, SPEED, RATE], 3)
     share = random.uniform(-0.6, 0.6, (STATES, len(scales)))
     ours, values = accelerations(draft, world, motion, share)
-    theirs = np.array([
-        vehicle.evaluate(m[:6], m[6:], _in_their_order(v * scales, vehicle, draft)).acceleration
-        for m, v in zip(motion, values, strict=True)
-    ])
+    theirs = np.array(
+        [
+            vehicle.evaluate(m[:6], m[6:], _in_their_order(v * scales, vehicle, draft)).acceleration
+            for m, v in zip(motion, values, strict=True)
+        ]
+    )
     if (active := draft.attributes.get("active")) is not None:
         theirs[:, [k for k, name in enumerate("uvwpqr") if name not in active.split()]] = 0.0
     finite = np.isfinite(theirs).all(axis=1)

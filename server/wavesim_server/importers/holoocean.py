@@ -150,7 +150,9 @@ def _add_hull(draft: ModelDraft, p: dict[str, Any]) -> None:
     stiffness = m * GRAVITY * (float(p["r_bg"][2]) - float(p["r_bb"][2]))
     if stiffness < 0.0:
         raise ConfigError("dynamics: r_bg is above r_bb, so the damping of roll and pitch is not defined")
-    damping = whole / np.array([float(p["T_surge"]), float(p["T_sway"]), float(p["T_sway"]), 1.0, 1.0, float(p["T_yaw"])])
+    damping = whole / np.array(
+        [float(p["T_surge"]), float(p["T_sway"]), float(p["T_sway"]), 1.0, 1.0, float(p["T_yaw"])]
+    )
     for k, key in ((3, "zeta_roll"), (4, "zeta_pitch")):
         damping[k] = 2.0 * float(p[key]) * math.sqrt(stiffness * whole[k])
     fading = np.where(np.arange(6) < 2, damping, 0.0)
@@ -212,7 +214,9 @@ def _add_fins(draft: ModelDraft, p: dict[str, Any], rho: float, stern: float) ->
             limit=f"{float(p['deltaMax_fin_deg']):.9g} deg",
             lag=f"{float(p['T_delta']):.12g} s",
         )
-    if any(abs(math.sin(2.0 * math.radians(float(p["fin_offset_deg"]) + 360.0 * k / count))) > 1e-9 for k in range(count)):
+    if any(
+        abs(math.sin(2.0 * math.radians(float(p["fin_offset_deg"]) + 360.0 * k / count))) > 1e-9 for k in range(count)
+    ):
         draft.notes.append("fins that are oblique: sway and heave change the speed at the fin differently in HoloOcean")
 
 

@@ -5,6 +5,7 @@ down.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -12,7 +13,9 @@ import numpy as np
 
 from wavesim_server.dynamics.cross_flow_sections import HOERNER_DRAG, HOERNER_RATIO
 
-CROSS_FLOW_DENSITY = 1026.0  #: density of the water in kg/m3 in the simulators' drag functions, whatever their vehicles use
+CROSS_FLOW_DENSITY = (
+    1026.0  #: density of the water in kg/m3 in the simulators' drag functions, whatever their vehicles use
+)
 OSWALD = 0.7  #: efficiency factor of the hull as a wing
 
 
@@ -88,7 +91,7 @@ def cross_flow(length: float, beam: float, draft: float, nu: Any) -> Any:
     half, v, r = length / 2.0, float(nu[1]), float(nu[5])
     ends = [-half, *([-v / r] if r and abs(v / r) < half else []), half]  # the integrand changes its sign at -v/r
     force = moment = 0.0
-    for a, b in zip(ends[:-1], ends[1:], strict=True):
+    for a, b in itertools.pairwise(ends):
         positive = 1.0 if v + r * 0.5 * (a + b) >= 0.0 else -1.0
         for end, weight in ((b, positive), (a, -positive)):
             force += weight * (v * v * end + v * r * end**2 + r * r * end**3 / 3.0)

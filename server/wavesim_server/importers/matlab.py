@@ -17,7 +17,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.marine_functions import section_drag
 from wavesim_server.importers.matlab_functions import MATLAB_FUNCTIONS, cross_flow
 from wavesim_server.importers.source_code import SourceError, SourceReader, UnknownValue
-from wavesim_server.importers.vehicle_source import Evaluation, VehicleSource, recorded, unknown_motion
+from wavesim_server.importers.vehicle_source import MotionEvaluation, VehicleSource, recorded, unknown_motion
 
 _TOKEN = re.compile(
     r"""(?P<number>\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"""
@@ -44,7 +44,9 @@ def _tokens(text: str) -> list[tuple[str, str, int, bool]]:
             if line[at] == "%":
                 break
             after_value = previous[0] in ("number", "name") or previous[1] in (")", "]", "}", "'")
-            if line[at] == "'" and (not after_value or (space and depth and previous[1] != ")") or (space and not depth)):
+            if line[at] == "'" and (
+                not after_value or (space and depth and previous[1] != ")") or (space and not depth)
+            ):
                 end = line.find("'", at + 1)
                 if end < 0:
                     raise SyntaxError(f"line {number}: a text has no end")
@@ -341,7 +343,13 @@ class MatlabReader(SourceReader):
             keys.append(slice(None) if isinstance(key, str) else np.asarray(key, int) - 1)
         if len(keys) == 2 and stored.ndim == 1:
             keys = [k for k in keys if isinstance(k, slice) or k.ndim or int(k) != 0][:1] or [np.asarray(0)]
-        found = stored[np.ix_(*keys)] if len(keys) == 2 and all(np.ndim(k) == 1 for k in keys if not isinstance(k, slice)) and not any(isinstance(k, slice) for k in keys) else stored[tuple(k if isinstance(k, slice) or k.ndim else int(k) for k in keys)]
+        found = (
+            stored[np.ix_(*keys)]
+            if len(keys) == 2
+            and all(np.ndim(k) == 1 for k in keys if not isinstance(k, slice))
+            and not any(isinstance(k, slice) for k in keys)
+            else stored[tuple(k if isinstance(k, slice) or k.ndim else int(k) for k in keys)]
+        )
         return float(found) if np.ndim(found) == 0 else found
 
 
@@ -374,7 +382,7 @@ class MatlabVehicle(VehicleSource):
         self.constants: dict[str, Any] = {}
         self.lines: dict[str, int] = {}
 
-    def evaluate(self, position: Floats, velocity: Floats, controls: Floats) -> Evaluation:
+    def evaluate(self, position: Floats, velocity: Floats, controls: Floats) -> MotionEvaluation:
         calls: dict[str, tuple[Any, ...]] = {}
         reader = MatlabReader(recorded(self.functions, calls), self.given)
         plane = [0, 1, 5]
@@ -394,7 +402,7 @@ class MatlabVehicle(VehicleSource):
             found[:] = rate[:6]
         else:
             found[plane] = rate[3:6]
-        return Evaluation(found, reader.values, calls)
+        return MotionEvaluation(found, reader.values, calls)
 
     def _cross_flow(self, length: float, beam: float, draft: float, nu: Any, section: str = "Hoerner") -> Any:
         """Return the cross-flow drag; the user supplies a coefficient that the toolbox computes from the speed."""

@@ -112,14 +112,16 @@ def damping(times: Any, ratios: Any, rigid: Any, added: Any, hydrostatics: Any) 
     else:
         heave = 2.0 * 0.2 * math.sqrt(hydrostatics[2, 2] * m[2])
         roll, pitch = hydrostatics[3, 3], hydrostatics[4, 4]
-    return np.diag([
-        m[0] / times[0],
-        m[1] / times[1],
-        heave,
-        2.0 * ratios[0] * math.sqrt(roll * m[3]),
-        2.0 * ratios[1] * math.sqrt(pitch * m[4]),
-        m[5] / times[2],
-    ])
+    return np.diag(
+        [
+            m[0] / times[0],
+            m[1] / times[1],
+            heave,
+            2.0 * ratios[0] * math.sqrt(roll * m[3]),
+            2.0 * ratios[1] * math.sqrt(pitch * m[4]),
+            m[5] / times[2],
+        ]
+    )
 
 
 def added_mass_surge(m: float, length: float, density: float = DENSITY) -> float:

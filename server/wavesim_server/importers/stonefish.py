@@ -16,8 +16,8 @@ from wavesim_sdk.errors import ConfigError, WaveSimError
 from wavesim_server.importers import stonefish_actuators, stonefish_sensors
 from wavesim_server.importers.drag_fit import FORCES, fit_cubic
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
-from wavesim_server.importers.stonefish_parts import Body, body, drag_forces
-from wavesim_server.importers.stonefish_scenario import PREFIX, Scenario, number, vector
+from wavesim_server.importers.stonefish_parts import StonefishBody, body, drag_forces
+from wavesim_server.importers.stonefish_scenario import PREFIX, StonefishScenario, number, vector
 
 DENSITY = 1000.0  #: density in kg/m3 of the water of a scenario that states none
 FIT_SPEED, FIT_RATE = 1.5, 0.8  #: range of motions in m/s and rad/s for which the drag is fitted
@@ -33,7 +33,7 @@ def read(path: Path, section: str | None, settings: dict[str, str], angles: str 
     """Return the draft model of a robot. ``section`` names it if the scenario contains several."""
     folder = settings.get("data-folder")
     arguments = {k.removeprefix(PREFIX): v for k, v in settings.items() if k.startswith(PREFIX)}
-    scenario = Scenario(path, arguments, None if folder is None else Path(folder.strip()))
+    scenario = StonefishScenario(path, arguments, None if folder is None else Path(folder.strip()))
     robot = _robot(scenario, section)
     name = re.sub(r"[^a-z0-9-]+", "-", robot.get("name", "robot").lower()).strip("-") or "robot"
     draft = ModelDraft(name, f"{path.name} (Stonefish), robot {robot.get('name')}", settings, angles)
@@ -52,7 +52,7 @@ def read(path: Path, section: str | None, settings: dict[str, str], angles: str 
     return draft
 
 
-def _robot(scenario: Scenario, section: str | None) -> etree._Element:
+def _robot(scenario: StonefishScenario, section: str | None) -> etree._Element:
     robots = scenario.root.findall("robot")
     names = [r.get("name", "") for r in robots]
     if not robots:
@@ -60,11 +60,13 @@ def _robot(scenario: Scenario, section: str | None) -> etree._Element:
     if section is None and len(robots) == 1:
         return robots[0]
     if section not in names:
-        raise ConfigError(f"select one of the robots in this file with --section: {', '.join(names)}", str(scenario.path))
+        raise ConfigError(
+            f"select one of the robots in this file with --section: {', '.join(names)}", str(scenario.path)
+        )
     return robots[names.index(section)]
 
 
-def _density(scenario: Scenario, draft: ModelDraft) -> float:
+def _density(scenario: StonefishScenario, draft: ModelDraft) -> float:
     water = scenario.root.find("environment/ocean/water")
     if water is not None and water.get("density") is not None:
         density = number(water, "density")
@@ -75,7 +77,7 @@ def _density(scenario: Scenario, draft: ModelDraft) -> float:
     return density
 
 
-def _add_body(draft: ModelDraft, base: etree._Element, found: Body, density: float) -> None:
+def _add_body(draft: ModelDraft, base: etree._Element, found: StonefishBody, density: float) -> None:
     """Add the size, masses, buoyancy and drag of the base link."""
     if base.get("physics") == "floating" or any(p.get("physics") == "floating" for p in base):
         draft.unused.append(
@@ -89,7 +91,9 @@ def _add_body(draft: ModelDraft, base: etree._Element, found: Body, density: flo
     draft.add("mass", value=f"{found.mass:.12g} kg", centre=format_numbers(*found.centre) + " m")
     draft.matrix("rigid-body", _clean(found.rigid_body))
     draft.add(
-        "buoyancy", volume=f"{found.volume:.12g} m3", centre=format_numbers(*np.round(found.centre_of_buoyancy, 12)) + " m"
+        "buoyancy",
+        volume=f"{found.volume:.12g} m3",
+        centre=format_numbers(*np.round(found.centre_of_buoyancy, 12)) + " m",
     )
     draft.matrix("added-mass", _clean(found.added_mass))
     draft.notes.append(
@@ -114,7 +118,7 @@ def _clean(matrix: np.ndarray, share: float = 1e-9) -> np.ndarray:
     return np.where(np.abs(matrix) <= share * size, 0.0, matrix)
 
 
-def _add_looks(draft: ModelDraft, base: etree._Element, found: Body, scenario: Scenario) -> None:
+def _add_looks(draft: ModelDraft, base: etree._Element, found: StonefishBody, scenario: StonefishScenario) -> None:
     """Add the parts, in the colours of their looks, as a glTF file."""
     colours = {}
     for look in scenario.root.findall("looks/look"):

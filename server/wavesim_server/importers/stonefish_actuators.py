@@ -13,15 +13,16 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers import stonefish_shapes as shapes
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
-from wavesim_server.importers.stonefish_scenario import Scenario, frame, number, vector
+from wavesim_server.importers.stonefish_scenario import StonefishScenario, frame, number
 
 TURN = 2.0 * math.pi
 STALL = 0.25 * math.pi  #: Stonefish's stall angle of a rudder that states none
 LARGEST_STALL = math.radians(60.0)
+OLD_GAIN = 8.0  #: gain of the rotor's controller in older versions of Stonefish, N m s/rad
 FIT_ERROR = 0.01  #: largest error of a fitted thrust curve that is not listed, as a fraction of the largest thrust
 
 
-def add(draft: ModelDraft, robot: etree._Element, base: str, scenario: Scenario, density: float) -> None:
+def add(draft: ModelDraft, robot: etree._Element, base: str, scenario: StonefishScenario, density: float) -> None:
     """Add the actuators of the base link."""
     columns: list[Floats] = []
     torque = False
@@ -56,6 +57,9 @@ def add(draft: ModelDraft, robot: etree._Element, base: str, scenario: Scenario,
 def _thruster(draft: ModelDraft, element: etree._Element, name: str, place: Floats, density: float) -> float:
     """Add a thruster and return its reaction torque per thrust in m."""
     specs, propeller = _child(element, "specs"), _child(element, "propeller")
+    if element.find("thrust_model") is None and specs.get("thrust_coeff") is not None:
+        _modernise(element, specs)
+        draft.notes.append(f"{name}: in the form of Stonefish before version 1.5, with the same law of thrust")
     model, rotor = _child(element, "thrust_model"), _child(element, "rotor_dynamics")
     most = abs(number(specs, "max_setpoint"))
     right = propeller.get("right", "true") == "true"
@@ -92,6 +96,22 @@ def _thruster(draft: ModelDraft, element: etree._Element, name: str, place: Floa
     for key, numbers in laws.items():
         added.set(key, format_numbers(*numbers))
     return ratio
+
+
+def _modernise(element: etree._Element, specs: etree._Element) -> None:
+    """Rewrite a thruster of older versions, whose coefficients are attributes of <specs> and whose rotor has fixed
+    gains and an inertia of 1 kg m2.
+    """
+    ahead = specs.get("thrust_coeff", "")
+    model = etree.SubElement(element, "thrust_model", type="fluid_dynamics")
+    etree.SubElement(model, "thrust_coeff", forward=ahead, reverse=specs.get("thrust_coeff_backward", ahead))
+    etree.SubElement(model, "torque_coeff", value=specs.get("torque_coeff", "0"))
+    rotor = etree.SubElement(element, "rotor_dynamics", type="mechanical_pi")
+    etree.SubElement(rotor, "rotor_inertia", value="1")
+    etree.SubElement(rotor, "kp", value=f"{OLD_GAIN:g}")
+    specs.set("max_setpoint", f"{number(specs, 'max_rpm') / 60.0 * TURN:.12g}")
+    specs.set("normalized_setpoint", "true")
+    specs.set("inverted_setpoint", specs.get("inverted", "false"))
 
 
 def _child(element: etree._Element, tag: str) -> etree._Element:
@@ -163,10 +183,16 @@ def _lag(draft: ModelDraft, rotor: etree._Element, name: str, most: float) -> fl
                 "The shaft follows at once"
             )
             return 0.0
-        lag, reason = number(inertia, "value") / kp, "inertia / kp, without the integral part and the torque of the water"
+        lag, reason = (
+            number(inertia, "value") / kp,
+            "inertia / kp, without the integral part and the torque of the water",
+        )
     elif kind == "yoerger":
         alpha, beta = number(_child(rotor, "alpha"), "value"), number(_child(rotor, "beta"), "value")
-        lag, reason = 0.5 / math.sqrt(alpha * beta * most), "that at full setpoint; its final speed is sqrt(beta/alpha setpoint)"
+        lag, reason = (
+            0.5 / math.sqrt(alpha * beta * most),
+            "that at full setpoint; its final speed is sqrt(beta/alpha setpoint)",
+        )
     elif kind == "bessa":
         j, k1, k2 = (number(_child(rotor, k), "value") for k in ("jmsp", "kv1", "kv2"))
         lag, reason = j / (k1 + 2.0 * k2 * most), "that at full speed; its final speed is not the setpoint"
@@ -179,7 +205,9 @@ def _lag(draft: ModelDraft, rotor: etree._Element, name: str, most: float) -> fl
 def _force(draft: ModelDraft, element: etree._Element, name: str, place: Floats) -> float:
     """Add an actuator whose setpoint is a force."""
     specs = element.find("specs")
-    lower, upper = (None if specs is None else specs.get(f"{k}_thrust_limit", specs.get(f"{k}_limit")) for k in ("lower", "upper"))
+    lower, upper = (
+        None if specs is None else specs.get(f"{k}_thrust_limit", specs.get(f"{k}_limit")) for k in ("lower", "upper")
+    )
     if lower is None or upper is None:
         limit = draft.require_numbers("thrust-limit", 1)
         lower, upper = (str(-limit[0]), str(limit[0])) if limit else ("0", "0")
@@ -224,7 +252,7 @@ def _rudder(draft: ModelDraft, element: etree._Element, name: str, place: Floats
 
 
 def _ballast(
-    draft: ModelDraft, element: etree._Element, name: str, place: Floats, scenario: Scenario, density: float
+    draft: ModelDraft, element: etree._Element, name: str, place: Floats, scenario: StonefishScenario, density: float
 ) -> None:
     volume = _child(element, "volume")
     tanks = []
@@ -241,7 +269,9 @@ def _ballast(
         raise ConfigError(f"actuator '{name}' needs two meshes of its volume, empty and full", str(scenario.path))
     tanks.sort(key=lambda t: t[0])
     initial = min(max(number(volume, "initial"), tanks[0][0]), tanks[-1][0])
-    middle = place[:3, :3] @ np.array([np.interp(initial, [t[0] for t in tanks], [t[1][k] for t in tanks]) for k in range(3)])
+    middle = place[:3, :3] @ np.array(
+        [np.interp(initial, [t[0] for t in tanks], [t[1][k] for t in tanks]) for k in range(3)]
+    )
     draft.add(
         "ballast",
         name=name,

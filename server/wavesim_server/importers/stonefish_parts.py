@@ -18,13 +18,13 @@ from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers import stonefish_shapes as shapes
 from wavesim_server.importers.marine_functions import skew
-from wavesim_server.importers.stonefish_scenario import Scenario, frame, number, vector
+from wavesim_server.importers.stonefish_scenario import StonefishScenario, frame, number, vector
 
 FRICTION = 0.1  #: skin friction coefficients as a fraction of the drag coefficients
 IN_WATER = ("submerged", "floating")
 
 
-class Part(NamedTuple):
+class StonefishPart(NamedTuple):
     """Part of a body. Points and axes are those of the body; inertias are about the part's centre of mass."""
 
     name: str
@@ -43,10 +43,10 @@ class Part(NamedTuple):
     in_water: bool
 
 
-class Body(NamedTuple):
+class StonefishBody(NamedTuple):
     """Sum of the parts: 6x6 matrices about the origin of the body, its weight and its buoyancy."""
 
-    parts: list[Part]
+    parts: list[StonefishPart]
     mass: float
     centre: Floats
     rigid_body: Floats
@@ -55,7 +55,9 @@ class Body(NamedTuple):
     centre_of_buoyancy: Floats
 
 
-def body(element: etree._Element, scenario: Scenario, materials: dict[str, float], density: float) -> Body:
+def body(
+    element: etree._Element, scenario: StonefishScenario, materials: dict[str, float], density: float
+) -> StonefishBody:
     """Return the body of a <base_link> (or <link>)."""
     if element.get("type") == "compound":
         parts = [
@@ -80,7 +82,7 @@ def body(element: etree._Element, scenario: Scenario, materials: dict[str, float
         extra = p.external and p.in_water
         whole += p.inertia + (p.added_inertia if extra else 0.0) + (p.mass + (p.added_mass if extra else 0.0)) * spread
     added = sum(p.added_mass for p in parts if p.external and p.in_water)
-    return Body(
+    return StonefishBody(
         parts,
         mass,
         centre,
@@ -98,8 +100,8 @@ def _about_origin(mass: float, inertia: Floats, centre: Floats) -> Floats:
 
 
 def part(
-    element: etree._Element, scenario: Scenario, materials: dict[str, float], density: float, external: bool
-) -> Part:
+    element: etree._Element, scenario: StonefishScenario, materials: dict[str, float], density: float, external: bool
+) -> StonefishPart:
     """Return one part with Stonefish's values; values in the file replace computed ones."""
     name, kind = element.get("name", ""), element.get("type", "")
     where = f"part '{name}'"
@@ -137,10 +139,8 @@ def part(
         friction = vector(own.get("viscous_drag"), own) if own.get("viscous_drag") else friction
     place = frame(element.find("compound_transform"))
     turn, shift = place[:3, :3], place[:3, 3]
-    tensor, extra = (
-        turn @ to_part @ np.diag(m) @ to_part.T @ turn.T for m in (moments, added_moments)
-    )
-    return Part(
+    tensor, extra = (turn @ to_part @ np.diag(m) @ to_part.T @ turn.T for m in (moments, added_moments))
+    return StonefishPart(
         name,
         external,
         mass,
@@ -159,8 +159,8 @@ def part(
 
 
 def _geometry(
-    element: etree._Element, kind: str, scenario: Scenario, origin: Floats, where: str
-) -> tuple[shapes.Mesh, float, Floats]:
+    element: etree._Element, kind: str, scenario: StonefishScenario, origin: Floats, where: str
+) -> tuple[shapes.StonefishMesh, float, Floats]:
     """Return the mesh of a part, the thickness of its wall, and the frame of the mesh."""
     size = element.find("dimensions")
     thickness = -1.0 if size is None else number(size, "thickness", -1.0)
@@ -171,7 +171,9 @@ def _geometry(
     if kind == "sphere":
         return shapes.sphere(number(size, "radius")), thickness, origin
     if kind != "model":
-        raise ConfigError(f"{where}: the type '{kind}' is not supported; use box, cylinder, sphere or model", str(scenario.path))
+        raise ConfigError(
+            f"{where}: the type '{kind}' is not supported; use box, cylinder, sphere or model", str(scenario.path)
+        )
     physical = element.find("physical")
     file = None if physical is None else physical.find("mesh")
     if physical is None or file is None:
@@ -191,13 +193,15 @@ def _geometry(
 
 
 def _mass_properties(
-    element: etree._Element, kind: str, mesh: shapes.Mesh, wall: float
+    element: etree._Element, kind: str, mesh: shapes.StonefishMesh, wall: float
 ) -> tuple[float, Floats, Floats]:
     """Return the volume, the centre and the unit inertia. Primitive shapes have closed forms."""
     size = element.find("dimensions")
     if kind == "model" or size is None:
         return shapes.mass_properties(mesh, wall)
-    solids = [_solid(size, kind, wall / 2.0), _solid(size, kind, -wall / 2.0)] if wall > 0.0 else [_solid(size, kind, 0.0)]
+    solids = (
+        [_solid(size, kind, wall / 2.0), _solid(size, kind, -wall / 2.0)] if wall > 0.0 else [_solid(size, kind, 0.0)]
+    )
     volume, moments = solids[0]
     if len(solids) == 2:
         volume, moments = volume - solids[1][0], moments - solids[1][1]
@@ -240,7 +244,11 @@ def _approximation(kind: str, points: Floats, density: float) -> tuple[Floats, F
         length = 2.0 * float(np.abs(points[:, 2]).max())
         section = density * math.pi * r * r
         across = math.pi * density * length**2 * r**3 / 12.0
-        return np.array([section * length, section * length, section]), np.array([across, across, 0.0]), np.array([0.5, 0.5, 1.0])
+        return (
+            np.array([section * length, section * length, section]),
+            np.array([across, across, 0.0]),
+            np.array([0.5, 0.5, 1.0]),
+        )
     a, b, c = (float(x) for x in shapes.ellipsoid(points))
     mean = 0.5 * (b + c)
     ball = 4.0 / 3.0 * math.pi * density
@@ -259,7 +267,7 @@ def _lamb(along: float, across: float) -> float:
     return alpha / (2.0 - alpha)
 
 
-def drag_forces(found: Body, density: float, motion: Floats) -> tuple[Floats, Floats]:
+def drag_forces(found: StonefishBody, density: float, motion: Floats) -> tuple[Floats, Floats]:
     """Return the drag and the skin friction (6,) about the origin for u, v, w, p, q, r (6,) through still water."""
     pressure, skin = np.zeros(6), np.zeros(6)
     velocity, turn = motion[:3] + np.cross(motion[3:], found.centre), motion[3:]

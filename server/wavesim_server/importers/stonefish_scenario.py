@@ -23,7 +23,7 @@ _EXPRESSION = re.compile(r"\$\{([^}]*)\}")
 _MATHS = ("sqrt", "sin", "cos", "tan", "exp", "atan2", "abs")
 
 
-class Scenario:
+class StonefishScenario:
     """A scenario with everything that it includes. ``folder`` is the folder of the simulator's data, if given."""
 
     def __init__(self, path: Path, arguments: dict[str, str], folder: Path | None) -> None:
@@ -102,7 +102,9 @@ class Scenario:
         if self._folder is not None:
             places.insert(0, self._folder)
         if package is not None:
-            places = [q for p in places for q in (p if p.name == package[1].strip() else p / package[1].strip(),)] + places
+            places = [
+                q for p in places for q in (p if p.name == package[1].strip() else p / package[1].strip(),)
+            ] + places
         for place in places:
             for candidate in (place / name, place / "data" / name):
                 if candidate.is_file():

@@ -13,12 +13,23 @@ from wavesim_server.importers.stonefish_scenario import angles_of, frame, number
 
 #: keys of an <imu> without errors other than white noise
 QUIET_IMU = {
-    f"{which}_{error}": "0"
-    for which in ("gyro", "accelerometer")
-    for error in ("walk", "turn_on", "instability")
+    f"{which}_{error}": "0" for which in ("gyro", "accelerometer") for error in ("walk", "turn_on", "instability")
 }
 MOST_PIXELS = 1024  #: largest width and height of a camera's image
-KNOWN = ("accelerometer", "gyro", "imu", "dvl", "gps", "pressure", "odometry", "compass", "multibeam", "multibeam1d", "camera", "depthcamera")
+KNOWN = (
+    "accelerometer",
+    "gyro",
+    "imu",
+    "dvl",
+    "gps",
+    "pressure",
+    "odometry",
+    "compass",
+    "multibeam",
+    "multibeam1d",
+    "camera",
+    "depthcamera",
+)
 
 
 class _Sensor:
@@ -66,7 +77,9 @@ class _Sensor:
         if rate > 0.0:
             found["rate"] = f"{rate:g} Hz"
         else:
-            self.draft.notes.append(f"sensor '{self.name}': Stonefish updates it in every step; the model uses the default rate")
+            self.draft.notes.append(
+                f"sensor '{self.name}': Stonefish updates it in every step; the model uses the default rate"
+            )
         return found | {
             "position": format_numbers(*place[:3, 3]) + " m",
             "attitude": format_numbers(*np.round(angles, 6)) + " deg",
@@ -123,7 +136,11 @@ def _add(sensors: etree._Element, s: _Sensor) -> None:
     elif s.kind == "gps":
         sigma = s.get("noise", "ned_position", 0.0)
         etree.SubElement(
-            sensors, "gps", **s.common(), position_covariance=covariance(np.array([sigma, sigma, 0.0])), correlation="0 s"
+            sensors,
+            "gps",
+            **s.common(),
+            position_covariance=covariance(np.array([sigma, sigma, 0.0])),
+            correlation="0 s",
         )
     elif s.kind == "pressure":
         etree.SubElement(sensors, "pressure", **s.common())
@@ -134,7 +151,9 @@ def _add(sensors: etree._Element, s: _Sensor) -> None:
         etree.SubElement(
             sensors,
             "multibeam",
-            **s.common(np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])),  # Stonefish's beams lie in its x-y plane, about x
+            **s.common(
+                np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]])
+            ),  # Stonefish's beams lie in its x-y plane, about x
             beams=str(steps),
             width=f"{s.get('specs', 'fov', 120.0):g} deg",
             maximum=f"{s.get('range', 'distance_max', 150.0):g} m",
@@ -144,7 +163,9 @@ def _add(sensors: etree._Element, s: _Sensor) -> None:
         width, height = s.get("specs", "resolution_x", 320.0), s.get("specs", "resolution_y", 240.0)
         shrink = min(1.0, MOST_PIXELS / max(width, height))
         if shrink < 1.0:
-            s.draft.unused.append(f"sensor '{s.name}': {width:g} x {height:g} pixels; the camera has at most {MOST_PIXELS} a side")
+            s.draft.unused.append(
+                f"sensor '{s.name}': {width:g} x {height:g} pixels; the camera has at most {MOST_PIXELS} a side"
+            )
         etree.SubElement(
             sensors,
             "camera",

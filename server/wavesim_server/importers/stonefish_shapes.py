@@ -20,7 +20,7 @@ ELLIPSOID_ROUNDS = 10
 SLICE = 0.1  #: width of the slices of a cylinder in m; at least 32 slices
 
 
-class Mesh(NamedTuple):
+class StonefishMesh(NamedTuple):
     """Vertices (n, 3) in m, in the order of the file, and triangles (k, 3) that point outwards."""
 
     vertices: Floats
@@ -31,7 +31,7 @@ class Mesh(NamedTuple):
         return np.asarray(self.vertices[self.triangles])
 
 
-def box(size: Floats) -> Mesh:
+def box(size: Floats) -> StonefishMesh:
     """Return the mesh of a box with three divisions of each face."""
     x, y, z = 0.5 * size
     corner = np.array(
@@ -40,13 +40,13 @@ def box(size: Floats) -> Mesh:
     faces = ((0, 1, 2, 3), (3, 2, 4, 5), (6, 7, 1, 0), (5, 4, 7, 6), (4, 2, 1, 7), (3, 5, 6, 0))
     vertices = corner[[i for face in faces for i in face]]
     triangles = np.array([[4 * k, 4 * k + a, 4 * k + a + 1] for k in range(6) for a in (1, 2)])
-    mesh = Mesh(vertices, triangles)
+    mesh = StonefishMesh(vertices, triangles)
     for _ in range(3):
         mesh = divided(mesh, np.ones(len(mesh.triangles), bool))
-    return mesh if _volume(mesh) > 0.0 else Mesh(mesh.vertices, mesh.triangles[:, ::-1])
+    return mesh if _volume(mesh) > 0.0 else StonefishMesh(mesh.vertices, mesh.triangles[:, ::-1])
 
 
-def cylinder(radius: float, height: float) -> Mesh:
+def cylinder(radius: float, height: float) -> StonefishMesh:
     """Return the mesh of a cylinder along z, with a radius that gives the exact volume."""
     slices = max(math.ceil(2.0 * math.pi * radius / SLICE), 32)
     angle = np.linspace(0.0, 2.0 * math.pi, slices, endpoint=False)
@@ -58,10 +58,10 @@ def cylinder(radius: float, height: float) -> Mesh:
     side = np.concatenate([np.stack([k, n, k + slices], 1), np.stack([n, n + slices, k + slices], 1)])
     caps = [np.stack([np.full(slices, 2 * slices), n, k], 1)]
     caps.append(np.stack([np.full(slices, 2 * slices + 1), k + slices, n + slices], 1))
-    return Mesh(vertices, np.concatenate([side, *caps]))
+    return StonefishMesh(vertices, np.concatenate([side, *caps]))
 
 
-def sphere(radius: float) -> Mesh:
+def sphere(radius: float) -> StonefishMesh:
     """Return an icosahedron that is divided three times, with the volume of the sphere."""
     golden = (1.0 + math.sqrt(5.0)) / 2.0
     raw = [(0.0, a, b) for a in (-1.0, 1.0) for b in (-golden, golden)]
@@ -72,18 +72,18 @@ def sphere(radius: float) -> Mesh:
     found = [
         (i, j, k) for i in range(12) for j in range(i) for k in range(j) if near[i, j] and near[j, k] and near[i, k]
     ]
-    triangles = np.array([
-        t if np.dot(points[t[0]], np.cross(points[t[1]], points[t[2]])) > 0 else t[::-1] for t in found
-    ])
-    mesh = Mesh(points, triangles)
+    triangles = np.array(
+        [t if np.dot(points[t[0]], np.cross(points[t[1]], points[t[2]])) > 0 else t[::-1] for t in found]
+    )
+    mesh = StonefishMesh(points, triangles)
     for _ in range(3):
         mesh = divided(mesh, np.ones(len(mesh.triangles), bool))
-        mesh = Mesh(mesh.vertices / np.linalg.norm(mesh.vertices, axis=1)[:, None], mesh.triangles)
+        mesh = StonefishMesh(mesh.vertices / np.linalg.norm(mesh.vertices, axis=1)[:, None], mesh.triangles)
     scale = (4.0 / 3.0 * math.pi * radius**3 / _volume(mesh)) ** (1.0 / 3.0)
-    return Mesh(mesh.vertices * scale, mesh.triangles)
+    return StonefishMesh(mesh.vertices * scale, mesh.triangles)
 
 
-def read(path: Path, scale: float) -> Mesh:
+def read(path: Path, scale: float) -> StonefishMesh:
     """Return the mesh of an OBJ or STL file, with large triangles divided as in Stonefish."""
     try:
         mesh = _read_obj(path) if path.suffix.lower() == ".obj" else _read_stl(path)
@@ -91,7 +91,7 @@ def read(path: Path, scale: float) -> Mesh:
         raise ConfigError(f"not a valid mesh file: {error}", str(path)) from None
     if not len(mesh.triangles) or len(mesh.triangles) > MOST_TRIANGLES:
         raise ConfigError(f"the mesh has {len(mesh.triangles)} triangles; expected 1 to {MOST_TRIANGLES}", str(path))
-    mesh = Mesh(mesh.vertices * scale, mesh.triangles)
+    mesh = StonefishMesh(mesh.vertices * scale, mesh.triangles)
     while True:
         area = _areas(mesh)
         large = area > REFINE * max(float(area.mean()), LEAST_AREA)
@@ -100,7 +100,7 @@ def read(path: Path, scale: float) -> Mesh:
         mesh = divided(mesh, large)
 
 
-def _read_obj(path: Path) -> Mesh:
+def _read_obj(path: Path) -> StonefishMesh:
     vertices: list[list[float]] = []
     triangles: list[list[int]] = []
     for line in path.read_text(errors="replace").splitlines():
@@ -111,10 +111,10 @@ def _read_obj(path: Path) -> Mesh:
             ring = [int(w.split("/")[0]) for w in words[1:]]
             ring = [i - 1 if i > 0 else len(vertices) + i for i in ring]
             triangles += [[ring[0], ring[k], ring[k + 1]] for k in range(1, len(ring) - 1)]
-    return Mesh(np.array(vertices, float).reshape(-1, 3), np.array(triangles, int).reshape(-1, 3))
+    return StonefishMesh(np.array(vertices, float).reshape(-1, 3), np.array(triangles, int).reshape(-1, 3))
 
 
-def _read_stl(path: Path) -> Mesh:
+def _read_stl(path: Path) -> StonefishMesh:
     data = path.read_bytes()
     count = struct.unpack("<I", data[80:84])[0] if len(data) >= 84 else -1
     if len(data) == 84 + 50 * count:
@@ -123,10 +123,10 @@ def _read_stl(path: Path) -> Mesh:
     else:
         words = [w.split() for w in data.decode("ascii").splitlines()]
         points = np.array([[float(x) for x in w[1:4]] for w in words if w[:1] == ["vertex"]], float)
-    return Mesh(points, np.arange(len(points)).reshape(-1, 3))
+    return StonefishMesh(points, np.arange(len(points)).reshape(-1, 3))
 
 
-def divided(mesh: Mesh, chosen: Array) -> Mesh:
+def divided(mesh: StonefishMesh, chosen: Array) -> StonefishMesh:
     """Return the mesh with the chosen triangles divided into four."""
     vertices, triangles = list(mesh.vertices), []
     middles: dict[tuple[int, int], int] = {}
@@ -144,20 +144,20 @@ def divided(mesh: Mesh, chosen: Array) -> Mesh:
             triangles += [[a, p, r], [b, q, p], [c, r, q], [p, q, r]]
         else:
             triangles.append([a, b, c])
-    return Mesh(np.array(vertices), np.array(triangles))
+    return StonefishMesh(np.array(vertices), np.array(triangles))
 
 
-def _areas(mesh: Mesh) -> Floats:
+def _areas(mesh: StonefishMesh) -> Floats:
     t = mesh.corners
     return np.asarray(0.5 * np.linalg.norm(np.cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0]), axis=1))
 
 
-def _volume(mesh: Mesh) -> float:
+def _volume(mesh: StonefishMesh) -> float:
     t = mesh.corners
     return float(np.einsum("ij,ij->i", t[:, 0], np.cross(t[:, 1], t[:, 2])).sum() / 6.0)
 
 
-def mass_properties(mesh: Mesh, thickness: float) -> tuple[float, Floats, Floats]:
+def mass_properties(mesh: StonefishMesh, thickness: float) -> tuple[float, Floats, Floats]:
     """Return the volume in m3, the centre (3,), and the moments of inertia (3, 3) for a density of 1 kg/m3, about the
     centre. With a thickness in m, the mesh is a shell.
     """

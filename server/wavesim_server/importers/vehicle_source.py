@@ -17,7 +17,7 @@ from wavesim_server.importers.source_code import SourceError, SourceReader, Unkn
 STEP = 1e-3  #: time step in s with which Python vehicles are evaluated; the acceleration does not depend on it
 
 
-class Evaluation(NamedTuple):
+class MotionEvaluation(NamedTuple):
     """Acceleration (6,) in a state, the variables of the equation of motion, and the arguments of its drag functions."""
 
     acceleration: Floats
@@ -34,7 +34,11 @@ class VehicleSource:
     def __init__(self, path: Path, text: str, given: Mapping[str, float]) -> None:
         self.path, self.given, self.used_given = path, given, set[str]()
         kind = next(
-            (c for c in ast.parse(text).body if isinstance(c, ast.ClassDef) and _methods(c) >= {"__init__", "dynamics"}),
+            (
+                c
+                for c in ast.parse(text).body
+                if isinstance(c, ast.ClassDef) and _methods(c) >= {"__init__", "dynamics"}
+            ),
             None,
         )
         if kind is None:
@@ -75,7 +79,7 @@ class VehicleSource:
                 return value
         return None
 
-    def evaluate(self, position: Floats, velocity: Floats, controls: Floats) -> Evaluation:
+    def evaluate(self, position: Floats, velocity: Floats, controls: Floats) -> MotionEvaluation:
         """Evaluate the equation of motion in still water.
 
         The position contains north, east, down and roll, pitch, yaw; the velocity contains u, v, w, p, q, r; the
@@ -95,7 +99,7 @@ class VehicleSource:
         after = reader.result[0] if isinstance(reader.result, list) else reader.result
         if after is None or isinstance(after, UnknownValue):
             raise ConfigError(unknown_motion(after, reader.values), str(self.path))
-        return Evaluation((after - velocity) / STEP, reader.values, calls)
+        return MotionEvaluation((after - velocity) / STEP, reader.values, calls)
 
 
 def unknown_motion(cause: Any, values: Mapping[str, Any]) -> str:
