@@ -177,8 +177,8 @@ def test_thrusters_of_older_versions(scene: Path) -> None:
     old = '<specs thrust_coeff="0.5" thrust_coeff_backward="0.4" torque_coeff="0.05" max_rpm="954.929658551" inverted="true"/>'
     new = read(scene, None, {}, None, partial=True).xml
     robot.write_text(text[:start] + old + '<propeller diameter="0.2" right="true"/>' + text[end:])
-    first = [line for line in new.splitlines() if "<thruster" in line][0]
-    again = [line for line in read(scene, None, {}, None, partial=True).xml.splitlines() if "<thruster" in line][0]
+    first = next(line for line in new.splitlines() if "<thruster" in line)
+    again = next(line for line in read(scene, None, {}, None, partial=True).xml.splitlines() if "<thruster" in line)
     assert again == first.replace('lag="0.3 s"', 'lag="0.125 s"')
 
 

@@ -64,7 +64,7 @@ class _Sensor:
             f"{child.tag} {key}={value}"
             for child in self.element
             for key, value in child.items()
-            if (child.tag, key) not in self._used and value not in ("0", "0.0")
+            if (child.tag, key) not in self._used and value not in ("0", "0.0") and not child.tag.startswith("ros")
         ]
 
     def common(self, turn: Floats | None = None) -> dict[str, str]:
