@@ -39,7 +39,8 @@ def fit_cubic(drag: Callable[[Floats], Floats], speed: float, rate: float) -> tu
             columns.append(motions[:, k] * np.abs(motions[:, a] * motions[:, b]))
     basis = np.array(columns).T * weight[:, None]
     scale = np.linalg.norm(basis, axis=0)
-    found, errors = {}, np.zeros(6)
+    found: dict[str, float] = {}
+    errors = np.zeros(6)
     for f, letter in enumerate(FORCES):
         goal = forces[:, f] * weight
         size_of_force = float(np.linalg.norm(goal))

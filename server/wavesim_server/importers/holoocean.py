@@ -242,7 +242,7 @@ def _add_sensors(draft: ModelDraft, sensors: list[dict[str, Any]], kind: str, ti
             continue
         tag, keys = found
         if common["name"] not in names:
-            etree.SubElement(element, tag, **common, **keys)
+            etree.SubElement(element, tag, common | keys)
         names.add(common["name"])
         draft.record_unused(s)
         if configuration is not None:

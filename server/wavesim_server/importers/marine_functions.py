@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def saturated(value: Any, low: Any, high: Any = None) -> Any:
     return np.clip(value, low, high) if np.ndim(value) else float(min(max(value, low), high))
 
 
-PYTHON_FUNCTIONS = {
+PYTHON_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Smtrx": skew,
     "Hmtrx": shift,
     "Rzyx": rotation,

@@ -314,7 +314,7 @@ def _target(value: ast.expr) -> ast.expr:
     """Return the target of an assignment: a name, or an element whose indices count from 1."""
     if not isinstance(value, ast.Call):
         return value
-    keys = [ast.BinOp(a, ast.Sub(), ast.Constant(1), lineno=value.lineno) for a in value.args]
+    keys: list[ast.expr] = [ast.BinOp(a, ast.Sub(), ast.Constant(1), lineno=value.lineno) for a in value.args]
     return ast.Subscript(value.func, keys[0] if len(keys) == 1 else ast.Tuple(keys), lineno=value.lineno)
 
 

@@ -124,7 +124,7 @@ def damping(times: Any, ratios: Any, rigid: Any, added: Any, hydrostatics: Any) 
     )
 
 
-def added_mass_surge(m: float, length: float, density: float = DENSITY) -> float:
+def added_mass_surge(m: float, length: float, density: float = DENSITY) -> Any:
     """Return the added mass in surge of a ship by Soding's formula."""
     return 2.7 * density * (m / density) ** (5.0 / 3.0) / length**2
 

@@ -173,7 +173,8 @@ class SourceReader:
                 self._assign(inner, part)
             return
         if isinstance(target, ast.Subscript):
-            name, keys = dotted(target.value), []
+            name = dotted(target.value)
+            keys: list[ast.expr] = []
             while isinstance(target, ast.Subscript):  # MA[0][1] = ... is MA[0, 1] = ...
                 keys.insert(0, target.slice)
                 name, target = dotted(target.value), target.value

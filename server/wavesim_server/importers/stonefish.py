@@ -124,7 +124,7 @@ def _add_looks(draft: ModelDraft, base: etree._Element, found: StonefishBody, sc
     for look in scenario.root.findall("looks/look"):
         grey = look.get("gray")
         rgb = vector(look.get("rgb"), look) if look.get("rgb") else np.full(3, float(grey)) if grey else GREY
-        colours[look.get("name")] = tuple(float(c) for c in rgb)
+        colours[look.get("name")] = (float(rgb[0]), float(rgb[1]), float(rgb[2]))
     from wavesim_world.hull_geometry import to_glb
     from wavesim_world.hull_reader import HullPart
 
@@ -132,8 +132,8 @@ def _add_looks(draft: ModelDraft, base: etree._Element, found: StonefishBody, sc
     parts = []
     for part in found.parts:
         if part.external:
-            look = elements[part.name].find("look")
-            colour = colours.get(None if look is None else look.get("name"), GREY)
+            own = elements[part.name].find("look")
+            colour = colours.get(None if own is None else own.get("name"), GREY)
             n = len(part.corners)
             parts.append(HullPart(part.name, part.corners.reshape(-1, 3), np.arange(3 * n).reshape(n, 3), colour))
     try:

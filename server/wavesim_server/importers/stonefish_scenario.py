@@ -59,14 +59,14 @@ class StonefishScenario:
         own = {a.get("name", ""): a.get("value", "") for a in include.findall("arg")}
         inner = self._parse(found)
         self._substitute(inner, own | given)
-        include.getparent().remove(include)
+        self.root.remove(include)
         self.root.extend(list(inner))
 
     def _substitute(self, root: etree._Element, arguments: dict[str, str]) -> None:
         """Replace arguments and evaluate expressions in all attributes."""
         for element in root.iter():
             for key, text in element.items():
-                element.set(key, self._evaluate(self._arguments(text, arguments), element))
+                element.set(str(key), self._evaluate(self._arguments(str(text), arguments), element))
 
     def _arguments(self, text: str, arguments: dict[str, str]) -> str:
         def value(match: re.Match[str]) -> str:

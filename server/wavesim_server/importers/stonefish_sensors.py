@@ -61,7 +61,7 @@ class _Sensor:
     @property
     def unread(self) -> list[str]:
         return [
-            f"{child.tag} {key}={value}"
+            f"{child.tag} {key!s}={value!s}"
             for child in self.element
             for key, value in child.items()
             if (child.tag, key) not in self._used and value not in ("0", "0.0") and not child.tag.startswith("ros")
@@ -84,6 +84,11 @@ class _Sensor:
             "position": format_numbers(*place[:3, 3]) + " m",
             "attitude": format_numbers(*np.round(angles, 6)) + " deg",
         }
+
+
+def _new(sensors: etree._Element, tag: str, **keys: str) -> None:
+    """Add an instrument."""
+    etree.SubElement(sensors, tag, keys)
 
 
 def covariance(sigma: Floats) -> str:
@@ -112,7 +117,7 @@ def _add(sensors: etree._Element, s: _Sensor) -> None:
         _inertial(sensors, s)
     elif s.kind == "compass":
         sigma = s.get("noise", "heading", 0.0)
-        etree.SubElement(sensors, "ahrs", **s.common(), orientation_covariance=covariance(np.array([0.0, 0.0, sigma])))
+        _new(sensors, "ahrs", **s.common(), orientation_covariance=covariance(np.array([0.0, 0.0, sigma])))
     elif s.kind == "dvl":
         specs = s.element.find("specs")
         up = specs is None or specs.get("beam_positive_z", "false") != "true"
@@ -123,7 +128,7 @@ def _add(sensors: etree._Element, s: _Sensor) -> None:
                 f"sensor '{s.name}': its beams point against Stonefish's z axis; the instrument is turned by 180 deg about x, so "
                 "its y and z velocities have the other sign"
             )
-        etree.SubElement(
+        _new(
             sensors,
             "dvl",
             **s.common(np.diag([1.0, -1.0, -1.0]) if up else None),
@@ -135,7 +140,7 @@ def _add(sensors: etree._Element, s: _Sensor) -> None:
         )
     elif s.kind == "gps":
         sigma = s.get("noise", "ned_position", 0.0)
-        etree.SubElement(
+        _new(
             sensors,
             "gps",
             **s.common(),
@@ -143,12 +148,12 @@ def _add(sensors: etree._Element, s: _Sensor) -> None:
             correlation="0 s",
         )
     elif s.kind == "pressure":
-        etree.SubElement(sensors, "pressure", **s.common())
+        _new(sensors, "pressure", **s.common())
     elif s.kind == "odometry":
-        etree.SubElement(sensors, "navigation", **s.common())
+        _new(sensors, "navigation", **s.common())
     elif s.kind in ("multibeam", "multibeam1d"):
         steps = int(s.get("specs", "steps", 64.0)) + 1
-        etree.SubElement(
+        _new(
             sensors,
             "multibeam",
             **s.common(
@@ -166,7 +171,7 @@ def _add(sensors: etree._Element, s: _Sensor) -> None:
             s.draft.unused.append(
                 f"sensor '{s.name}': {width:g} x {height:g} pixels; the camera has at most {MOST_PIXELS} a side"
             )
-        etree.SubElement(
+        _new(
             sensors,
             "camera",
             **s.common(np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]])),  # Stonefish's z axis is the line of sight
@@ -182,7 +187,7 @@ def _inertial(sensors: etree._Element, s: _Sensor) -> None:
     rates, accelerations = s.triple("noise", "angular_velocity"), s.triple("noise", "linear_acceleration")
     angles = s.triple("noise", "angle")
     common = s.common()
-    etree.SubElement(
+    _new(
         sensors,
         "imu",
         **common,
@@ -191,7 +196,7 @@ def _inertial(sensors: etree._Element, s: _Sensor) -> None:
         acceleration_covariance=covariance(nothing if accelerations is None else accelerations),
     )
     if s.kind == "imu":
-        etree.SubElement(
+        _new(
             sensors,
             "ahrs",
             **(common | {"name": f"{s.name[:22]}-attitude"}),

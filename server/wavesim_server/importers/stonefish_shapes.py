@@ -206,5 +206,5 @@ def ellipsoid(points: Floats) -> Floats:
         rounds += 1
     if rounds == 0:
         a = points[extreme]
-        return np.abs(np.array([a[2 * k, k] - 0.5 * (a[2 * k, k] + a[2 * k + 1, k]) for k in range(3)]))
+        return np.asarray(np.abs([a[2 * k, k] - 0.5 * (a[2 * k, k] + a[2 * k + 1, k]) for k in range(3)]))
     return np.asarray(np.sqrt(3.0 * spread))
