@@ -12,36 +12,47 @@ for which the file does not state a unit.
 from __future__ import annotations
 
 import configparser
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers import dune, hilsim, hull, panisim, uuv
+from wavesim_server.importers import dune, gazebo, hilsim, hull, panisim, uuv
 from wavesim_server.importers.model_draft import SETTINGS, ImportedModel, ModelDraft
 
 __all__ = ["ImportedModel", "read"]
 
 
 def read(
-    path: Path, section: str | None, settings: dict[str, str], angles: str | None, partial: bool = False
+    path: Path,
+    section: str | None,
+    settings: dict[str, str],
+    angles: str | None,
+    partial: bool = False,
+    folders: Sequence[Path] = (),
 ) -> ImportedModel:
-    """Convert a parameter file of any known type to a models file. Raises ConfigError, listing the entries, if entries
-    are invalid, values are missing or content would be omitted.
+    """Convert a parameter file of any known type to a models file. ``folders`` are searched for the files that a
+    description names. Raises ConfigError, listing the entries, if entries are invalid, values are missing or content
+    would be omitted.
     """
     unknown = [k for k in settings if k not in SETTINGS]
     if unknown:
         raise ConfigError(f"--set {unknown[0]}: unknown key; allowed: {', '.join(SETTINGS)}")
     try:
-        return _read(path, section, settings, angles).xml(path, partial)
+        return _read(path, section, settings, angles, folders).xml(path, partial)
     except KeyError as error:
         raise ConfigError(f"missing key {error}", str(path)) from None
     except (TypeError, ValueError, AttributeError) as error:
         raise ConfigError(f"unexpected content for this type of file: {error}", str(path)) from None
 
 
-def _read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> ModelDraft:
+def _read(
+    path: Path, section: str | None, settings: dict[str, str], angles: str | None, folders: Sequence[Path]
+) -> ModelDraft:
     try:
+        if path.suffix.lower() in gazebo.SUFFIXES:
+            return gazebo.read(path, section, settings, angles, folders)
         if path.exists() and hull.is_panel_output(path):
             return hull.read(path, settings, angles)
         if path.is_dir():

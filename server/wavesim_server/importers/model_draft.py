@@ -37,6 +37,9 @@ SETTINGS = {
     "type": "`surface` or `underwater`: type of the vessel",
     "derivatives": "`prime` or `dimensional`: system of units of the hydrodynamic derivatives",
     "hull-file": "panel hull of WAMIT or HydRA (.gdf), for the cross-flow drag",
+    "volume": "displaced volume in m3",
+    "thrust-limit": "maximum thrust in N of the thrusters for which the file states no limit",
+    "forward": "axis of the link that points ahead: `x` (default), `-x`, `y` or `-y`",
     "active": "free degrees of freedom: `u v r` for a boat in the horizontal plane, `u v w p q r` for all of them",
 }
 EMPTY_VALUES: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)

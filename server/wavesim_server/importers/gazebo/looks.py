@@ -1,0 +1,4 @@
+"""Visual meshes."""
+from __future__ import annotations
+def add_appearance(draft, robot, body):
+    pass
