@@ -23,7 +23,7 @@ IRRELEVANT = frozenset(
     always_on alwaysOn visualize cast_shadows transparency meta visibility_flags laser_retro max_contacts maxContacts
     provide_feedback provideFeedback implicitSpringDamper physics mu1 mu2 kp kd minDepth maxVel dampingFactor
     safety_controller calibration transmission disableFixedJointLumping preserveFixedJoint frame plane_index
-    cutoff lens save trigger_topic camera_info_topic anti_aliasing visualise light projector audio_sink audio_source
+    submesh cutoff lens save trigger_topic camera_info_topic anti_aliasing visualise light projector audio_sink audio_source
     update_rate_hint author description version license sdf-version""".split()
 )
 

@@ -185,7 +185,7 @@ def coriolis_products(m: Floats) -> dict[tuple[int, int, int, bool], float]:
         for k in range(j, 6):
             value = force(e[j]) if j == k else force(e[j] + e[k]) - force(e[j]) - force(e[k])
             for i in range(6):
-                if abs(value[i]) > 1e-12 * max(1.0, np.abs(m).max()):
+                if abs(value[i]) > 1e-9 * np.abs(m).max():
                     found[i, j, k, False] = float(value[i])
     return found
 

@@ -114,6 +114,7 @@ def _add_masses(
         inertia = turn @ total.central @ turn.T
     masses.add(0.0 if masses.mass else total.mass, turn @ total.centre, inertia)
     draft.add("mass", value=f"{total.mass:.12g} kg", centre=format_numbers(*np.round(masses.centre, 12)) + " m")
+    inertia[np.abs(inertia) < 1e-12 * np.trace(inertia)] = 0.0
     names = {"xx": (0, 0), "yy": (1, 1), "zz": (2, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
     draft.add("inertia", **{k: f"{inertia[at] + 0.0:.12g}" for k, at in names.items()})
     count = sum(link.mass > 0.0 for link in robot.links.values())
