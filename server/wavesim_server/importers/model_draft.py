@@ -39,6 +39,7 @@ SETTINGS = {
     "hull-file": "panel hull of WAMIT or HydRA (.gdf), for the cross-flow drag",
     "volume": "displaced volume in m3",
     "thrust-limit": "maximum thrust in N of the thrusters for which the file states no limit",
+    "xacro": "arguments of a xacro file: `NAME:=VALUE ...`",
     "forward": "axis of the link that points ahead: `x` (default), `-x`, `y` or `-y`",
     "active": "free degrees of freedom: `u v r` for a boat in the horizontal plane, `u v w p q r` for all of them",
 }
@@ -162,7 +163,9 @@ class ModelDraft:
         """Return the text that the user supplied for a value that the file lacks; record a gap if there is none."""
         self.used_settings.add(key)
         if key not in self.settings:
-            self.missing.append(f"--set {key}=...  ({SETTINGS[key]}{why})")
+            gap = f"--set {key}=...  ({SETTINGS[key]}{why})"
+            if gap not in self.missing:
+                self.missing.append(gap)
             return None
         return self.settings[key].strip()
 

@@ -29,6 +29,7 @@ def density(draft: ModelDraft, robot: Robot) -> float:
             element = plugin.find(tag)
             inner = element.find("default_density") if element is not None and tag == "graded_buoyancy" else element
             if inner is not None:
+                robot.use.mark(element)
                 found.setdefault(robot.use.numbers(inner, 1)[0], describe(plugin))
     if len(found) > 1:
         draft.notes.append("the file has several densities: " + ", ".join(f"{k:g} ({v})" for k, v in found.items()))

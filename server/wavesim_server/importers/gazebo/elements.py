@@ -57,6 +57,7 @@ class ElementUse:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.notes: list[str] = []
         self._used: set[Element] = set()
 
     def fail(self, element: Element, problem: str) -> ConfigError:
@@ -94,6 +95,9 @@ class ElementUse:
     def number(self, parent: Element | None, tag: str, default: float) -> float:
         """Return the number in a child, or the default if there is no such child."""
         found = self.child(parent, tag)
+        if found is not None and not (found.text or "").strip():
+            self.notes.append(f"{describe(found)}: the element is empty; its default is {default:g}")
+            return default
         return default if found is None else self.numbers(found, 1)[0]
 
     def vector(self, parent: Element | None, tag: str, default: tuple[float, ...]) -> Floats:

@@ -18,7 +18,7 @@ def search_folders(path: Path, given: Sequence[Path]) -> list[Path]:
         if not folder.is_dir():
             raise ConfigError("this folder does not exist", f"--path {folder}")
     here = path.resolve().parent
-    return [*given, here, *list(here.parents)[:PARENTS]]
+    return [*(folder.resolve() for folder in given), here, *list(here.parents)[:PARENTS]]
 
 
 def find_file(uri: str, folders: Sequence[Path], here: Path) -> Path | None:

@@ -198,18 +198,19 @@ def add(draft: ModelDraft, w: WaterForces, turn: Floats, rigid: Floats) -> None:
     # every axis becomes an axis, so that abs(nu) nu turns like nu
     added, linear, quadratic = (t @ m @ t.T for m in (w.added, w.linear, w.quadratic))
     symmetric = 0.5 * (added + added.T)
-    if not np.allclose(added, symmetric, atol=1e-9 * max(1.0, np.abs(added).max())):
-        draft.unused.append("the antisymmetric part of the added mass matrix: a model has a symmetric matrix")
+    odd = np.abs(added - symmetric).max()
+    if odd > 1e-9 * max(1.0, np.abs(added).max()):
+        draft.unused.append(f"the antisymmetric part of the added mass matrix (up to {odd:.4g}): a model has a symmetric one")
     draft.matrix("added-mass", symmetric)
     if linear.any():
         draft.matrix("linear-drag", linear)
     if quadratic.any():
         draft.matrix("quadratic-drag", quadratic)
     products = {turned(key, t): value * sign(key, t) for key, value in w.products.items()}
-    circulating = t @ w.circulating @ t.T
+    circulating = t @ (0.5 * (w.circulating + w.circulating.T)) @ t.T
     if not np.allclose(circulating, symmetric, atol=1e-9 * max(1.0, np.abs(symmetric).max())):
         draft.attributes["coriolis"] = "no"
-        for key, value in coriolis_products(rigid + 0.5 * (circulating + circulating.T)).items():
+        for key, value in coriolis_products(rigid + circulating).items():
             products[key] = products.get(key, 0.0) + value
         draft.notes.append(
             "the simulator computes its Coriolis forces of the water from another matrix than the added mass; all "

@@ -13,9 +13,10 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.gazebo import buoyancy, elements, fins, hydrodynamics, propulsion, sdf, sensors, urdf
 from wavesim_server.importers.gazebo.elements import Element, ElementUse, describe
 from wavesim_server.importers.gazebo.files import search_folders
-from wavesim_server.importers.gazebo.frames import FORWARD, MassSum, RigidPose, block
+from wavesim_server.importers.gazebo.frames import FORWARD, MassSum, RigidPose
 from wavesim_server.importers.gazebo.looks import add_appearance
-from wavesim_server.importers.gazebo.robot import Robot, RobotLink
+from wavesim_server.importers.gazebo.robot import LinkShape, Robot, RobotLink
+from wavesim_server.importers.gazebo.xacro_files import expand
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 
 #: share of the mass that a joint may move before the import reports it
@@ -24,7 +25,7 @@ MOVING_SHARE = 0.01
 _SILENT = re.compile(
     r"joint.?state|pose.?publisher|odometry|joint.?position.?controller|joint.?controller|ardupilot|commsendpoint|comms.?endpoint"
     r"|tethyscomm|user.?commands|scene.?broadcaster|p3d|ros_control|gz_ros2_control|label|trajectory|joint.?trajectory"
-    r"|pose_3dgt|particle|wavefield|sensors.?system|imu.?system|altimeter.?system|magnetometer.?system",
+    r"|pose_3dgt|pose_gt|particle|wavefield|sensors.?system|imu.?system|altimeter.?system|magnetometer.?system",
     re.IGNORECASE,
 )
 
@@ -34,8 +35,14 @@ def read(
 ) -> ModelDraft:
     """Return the draft of one vehicle as a rigid body about the origin of the link on which the water acts."""
     search = search_folders(path, folders)
-    root = _expanded(path, search) if path.suffix == ".xacro" else elements.load(path)
-    robot = Robot(path.stem, ElementUse(path), root, search)
+    use = ElementUse(path)
+    if path.suffix == ".xacro":
+        text, warnings = expand(path, search, settings.get("xacro", ""))
+        root = elements.parse(text, path)
+        use.notes += warnings
+    else:
+        root = elements.load(path)
+    robot = Robot(path.stem, use, root, search)
     if root.tag == "robot":
         urdf.read_robot(robot)
         dialect = "URDF"
@@ -48,14 +55,10 @@ def read(
         raise ConfigError("the file has no <link>", str(path))
     name = re.sub(r"[^A-Za-z0-9_-]", "-", robot.name).lower()
     draft = ModelDraft(name, f"{path.name} ({dialect}; forward-left-up axes converted)", settings, angles)
+    if path.suffix == ".xacro":
+        draft.used_settings.add("xacro")
     _build(draft, robot)
     return draft
-
-
-def _expanded(path: Path, folders: list[Path]) -> Element:
-    from wavesim_server.importers.gazebo.xacro_files import expand
-
-    return elements.parse(expand(path, folders), path)
 
 
 def _build(draft: ModelDraft, robot: Robot) -> None:
@@ -83,7 +86,7 @@ def _build(draft: ModelDraft, robot: Robot) -> None:
     add_appearance(draft, robot, body)
     if propulsion.net_thrust(draft)[0] < -0.5:
         draft.notes.append(
-            "the thrusters push backwards: if the vehicle faces -x of its link, import it with --set forward=-x"
+            "positive commands push the vehicle backwards; if it faces -x of its link, import it with --set forward=-x"
         )
     _finish(draft, robot)
 
@@ -164,7 +167,7 @@ def _add_size(draft: ModelDraft, robot: Robot, body: Callable[[RigidPose], Rigid
     draft.add("box", length=f"{size[0]:.6g} m", width=f"{size[1]:.6g} m", height=f"{size[2]:.6g} m")
 
 
-def _corners(robot: Robot, shape: elements.Element, pose: RigidPose) -> Floats | None:
+def _corners(robot: Robot, shape: LinkShape, pose: RigidPose) -> Floats | None:
     s = shape.size
     if shape.kind == "mesh":
         triangles = buoyancy.mesh_triangles(robot, shape)
@@ -203,9 +206,18 @@ def _finish(draft: ModelDraft, robot: Robot) -> None:
             robot.use.mark(plugin.find("topic"))
     lost, none = robot.use.unused(robot.root)
     draft.unused += [*robot.lost, *lost]
-    draft.notes += robot.notes
+    draft.notes += [*robot.notes, *robot.use.notes]
+    draft.notes = _grouped(draft.notes)
     if none:
         draft.notes.append(f"elements that have no meaning for a model: {', '.join(none)}")
 
 
-__all__ = ["block", "read"]
+def _grouped(notes: list[str]) -> list[str]:
+    """Return the notes, with those that say the same about several parts in one line."""
+    parts: dict[str, list[str]] = {}
+    for note in notes:
+        part, colon, text = note.partition(": ")
+        names = parts.setdefault(text if colon else note, [])
+        if colon and part not in names:
+            names.append(part)
+    return [f"{', '.join(names)}: {text}" if names else text for text, names in parts.items()]
