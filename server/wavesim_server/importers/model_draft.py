@@ -39,6 +39,7 @@ SETTINGS = {
     "hull-file": "panel hull of WAMIT or HydRA (.gdf), for the cross-flow drag",
     "volume": "displaced volume in m3",
     "thrust-limit": "maximum thrust in N of the thrusters for which the file states no limit",
+    "coriolis": "`fossen` (default), or `gz` for the Coriolis forces of gz-sim, which have the opposite sign",
     "xacro": "arguments of a xacro file: `NAME:=VALUE ...`",
     "forward": "axis of the link that points ahead: `x` (default), `-x`, `y` or `-y`",
     "active": "free degrees of freedom: `u v r` for a boat in the horizontal plane, `u v w p q r` for all of them",

@@ -105,11 +105,3 @@ class MassSum:
         """Inertia about the centre of mass, in kg m2."""
         s = skew(self.centre)
         return self.inertia + self.mass * s @ s
-
-    def matrix(self) -> Floats:
-        """Return the 6x6 mass matrix about the point."""
-        out = np.zeros((6, 6))
-        out[:3, :3] = self.mass * np.eye(3)
-        s = skew(self.moment)
-        out[:3, 3:], out[3:, :3], out[3:, 3:] = -s, s, self.inertia
-        return out

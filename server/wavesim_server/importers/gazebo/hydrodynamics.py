@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from wavesim_sdk.arrays import Floats
+from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.gazebo.elements import Element, describe
 from wavesim_server.importers.gazebo.frames import FLIP, block
 from wavesim_server.importers.gazebo.robot import Robot, RobotLink
-from wavesim_server.importers.model_draft import ModelDraft
+from wavesim_server.importers.model_draft import SETTINGS, ModelDraft, format_numbers
 
 FORCES, RATES = "xyzkmn", "UVWPQR"
+#: added mass that the plugins of LRAUV and VRX assume for a derivative that is absent
+ADDED_DEFAULT = (5.0, 5.0, 0.1, 0.1, 0.1, 1.0)
 MOST_PRODUCTS = 48  #: maximum number of <derivative> elements of a model
 
 
@@ -35,7 +38,7 @@ class WaterForces:
     products: dict[tuple[int, int, int, bool], float] = field(default_factory=dict)
 
 
-def find(robot: Robot) -> list[WaterForces]:
+def find(draft: ModelDraft, robot: Robot) -> list[WaterForces]:
     """Return the forces of each plugin for hydrodynamics."""
     found = []
     for plugin in robot.plugins:
@@ -43,9 +46,9 @@ def find(robot: Robot) -> list[WaterForces]:
         if name.endswith("SimpleHydrodynamics"):
             found.append(_vrx(robot, plugin))
         elif name == "tethys::HydrodynamicsPlugin":
-            found.append(_gz(robot, plugin, lrauv=True))
+            found.append(_lrauv(robot, plugin))
         elif name.endswith("::Hydrodynamics") or "hydrodynamics-system" in file:
-            found.append(_gz(robot, plugin, lrauv=False))
+            found.append(_gz(draft, robot, plugin))
         elif "uuv_underwater_object" in file:
             found += _uuv(robot, plugin)
     return found
@@ -64,22 +67,26 @@ def _diagonal(robot: Robot, plugin: Element, pattern: str, default: tuple[float,
     return np.array([robot.use.number(plugin, t, d) for t, d in zip(tags, default, strict=True)])
 
 
-def _gz(robot: Robot, plugin: Element, lrauv: bool) -> WaterForces:
-    """Read the coefficients of gz-sim, where a negative derivative damps. In LRAUV's own plugin, xUU stands for
-    u abs(u); in gz-sim, it stands for u u, and xUabsU for u abs(u).
-    """
+def _lrauv(robot: Robot, plugin: Element) -> WaterForces:
+    """Read the coefficients of LRAUV's own plugin, in which xUU stands for u abs(u)."""
+    use, link = robot.use, _link(robot, plugin)
+    use.mark(plugin)
+    use.text(plugin, "namespace")
+    matrices = [
+        np.diag(-_diagonal(robot, plugin, pattern, default))
+        for pattern, default in (("{f}Dot{v}", ADDED_DEFAULT), ("{f}{v}", (20.0,) * 6), ("{f}{v}{v}", (0.0,) * 6))
+    ]
+    if use.flag(plugin, "enable_coriolis", True):
+        robot.lost.append(f"{describe(plugin)} / enable_coriolis: this plugin has a Coriolis matrix of its own")
+    return WaterForces(link, *matrices, np.zeros((6, 6)))
+
+
+def _gz(draft: ModelDraft, robot: Robot, plugin: Element) -> WaterForces:
+    """Read the coefficients of gz-sim, where a negative derivative damps. xUU stands for u u, xUabsU for u abs(u)."""
     use, link = robot.use, _link(robot, plugin)
     use.mark(plugin)
     use.text(plugin, "namespace")
     w = WaterForces(link, *(np.zeros((6, 6)) for _ in range(4)))
-    if lrauv:
-        # the defaults are those of the plugin
-        w.added = np.diag(-_diagonal(robot, plugin, "{f}Dot{v}", (5, 5, 0.1, 0.1, 0.1, 1)))
-        w.linear = np.diag(-_diagonal(robot, plugin, "{f}{v}", (20,) * 6))
-        w.quadratic = np.diag(-_diagonal(robot, plugin, "{f}{v}{v}", (0,) * 6))
-        if use.flag(plugin, "enable_coriolis", True):
-            robot.lost.append(f"{describe(plugin)} / enable_coriolis: this plugin has a Coriolis matrix of its own")
-        return w
     for i, f in enumerate(FORCES):
         for j, v in enumerate(RATES):
             w.added[i, j] = -use.number(plugin, f"{f}Dot{v}", 0.0)
@@ -94,17 +101,34 @@ def _gz(robot: Robot, plugin: Element, lrauv: bool) -> WaterForces:
                     key = (i, min(j, k), max(j, k), False)
                     w.products[key] = w.products.get(key, 0.0) + value
     if not use.flag(plugin, "disable_coriolis", False):
-        w.circulating = np.diag(np.diag(w.added))
+        w.circulating = _gz_coriolis(draft, plugin, w.added)
     if use.flag(plugin, "disable_added_mass", False):
         w.added = np.zeros((6, 6))
-    for tag in ("water_density", "default_current"):
-        if (text := use.text(plugin, tag)) and tag == "water_density":
-            robot.notes.append(f"{describe(plugin)}: gz-sim does not use <water_density> = {text}")
-        elif text and any(use.vector(plugin, tag, (0.0, 0.0, 0.0))):
-            robot.notes.append(
-                f"the file sets a current of {text} m/s (east, north, up); a current belongs to <world>, not to a model"
-            )
+    if text := use.text(plugin, "water_density"):
+        robot.notes.append(f"{describe(plugin)}: gz-sim does not use <water_density> = {text}")
+    if any(current := use.vector(plugin, "default_current", (0.0, 0.0, 0.0))):
+        robot.notes.append(
+            f"the file sets a current of {format_numbers(*current)} m/s (east, north, up); a current belongs to <world>, not to a model"
+        )
     return w
+
+
+def _gz_coriolis(draft: ModelDraft, plugin: Element, added: Floats) -> Floats:
+    """Return the added mass of which the Coriolis forces are computed. gz-sim uses only its diagonal, and adds these
+    forces with the sign opposite to Fossen (2021, sec. 6.3), so that the Munk moment steadies the vehicle.
+    """
+    way = draft.settings.get("coriolis", "fossen").strip()
+    draft.used_settings.add("coriolis")
+    if way not in ("fossen", "gz"):
+        raise ConfigError(f"--set coriolis: {SETTINGS['coriolis']}; got '{way}'")
+    if way == "gz":
+        return -np.diag(np.diag(added))
+    if added.any():
+        draft.notes.append(
+            f"{describe(plugin)}: gz-sim adds the Coriolis forces of the added mass with the opposite sign; the model has "
+            "the sign of Fossen. Use --set coriolis=gz to reproduce gz-sim"
+        )
+    return added.copy()
 
 
 def _vrx(robot: Robot, plugin: Element) -> WaterForces:
@@ -113,9 +137,9 @@ def _vrx(robot: Robot, plugin: Element) -> WaterForces:
     """
     link = _link(robot, plugin)
     robot.use.mark(plugin)
-    added = _diagonal(robot, plugin, "{f}Dot{v}", (5, 5, 0.1, 0.1, 0.1, 1))
-    linear = _diagonal(robot, plugin, "{f}{v}", (20,) * 6)
-    quadratic = _diagonal(robot, plugin, "{f}{v}{v}", (0,) * 6)
+    added = _diagonal(robot, plugin, "{f}Dot{v}", ADDED_DEFAULT)
+    linear = _diagonal(robot, plugin, "{f}{v}", (20.0,) * 6)
+    quadratic = _diagonal(robot, plugin, "{f}{v}{v}", (0.0,) * 6)
     w = WaterForces(link, np.diag(added), np.diag(linear), np.diag(quadratic), np.zeros((6, 6)))
     for i, j, k, sign in ((0, 2, 4, 1), (0, 1, 5, -1), (1, 0, 5, 1), (1, 2, 3, -1), (2, 1, 3, 1), (2, 0, 4, -1)):
         if added[i]:
@@ -190,10 +214,8 @@ def coriolis_products(m: Floats) -> dict[tuple[int, int, int, bool], float]:
     return found
 
 
-def add(draft: ModelDraft, w: WaterForces, turn: Floats, rigid: Floats) -> None:
-    """Add the forces to the model. ``turn`` rotates the axes of the link to the body axes; ``rigid`` is M_RB in body
-    axes.
-    """
+def add(draft: ModelDraft, w: WaterForces, turn: Floats) -> None:
+    """Add the forces to the model. ``turn`` rotates the axes of the link to the body axes."""
     t = block(turn)
     # every axis becomes an axis, so that abs(nu) nu turns like nu
     added, linear, quadratic = (t @ m @ t.T for m in (w.added, w.linear, w.quadratic))
@@ -208,13 +230,13 @@ def add(draft: ModelDraft, w: WaterForces, turn: Floats, rigid: Floats) -> None:
         draft.matrix("quadratic-drag", quadratic)
     products = {turned(key, t): value * sign(key, t) for key, value in w.products.items()}
     circulating = t @ (0.5 * (w.circulating + w.circulating.T)) @ t.T
-    if not np.allclose(circulating, symmetric, atol=1e-9 * max(1.0, np.abs(symmetric).max())):
-        draft.attributes["coriolis"] = "no"
-        for key, value in coriolis_products(rigid + circulating).items():
+    difference = circulating - symmetric
+    if np.abs(difference).max() > 1e-9 * max(1.0, np.abs(symmetric).max()):
+        for key, value in coriolis_products(difference).items():
             products[key] = products.get(key, 0.0) + value
         draft.notes.append(
-            "the simulator computes its Coriolis forces of the water from another matrix than the added mass; all "
-            "Coriolis forces are therefore given as derivatives"
+            "the simulator computes its Coriolis forces of the water from another matrix than the added mass; derivatives "
+            "contain the difference"
         )
     names = {name_of(key): value for key, value in products.items() if abs(value) > 0.0}
     if len(names) > MOST_PRODUCTS:

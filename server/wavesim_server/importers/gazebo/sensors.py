@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from lxml import etree
 
+from wavesim_sdk.arrays import Floats
 from wavesim_server.importers.gazebo.elements import Element, describe
 from wavesim_server.importers.gazebo.frames import FORWARD, RigidPose, angles
 from wavesim_server.importers.gazebo.robot import Robot
@@ -20,6 +21,9 @@ from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 
 Body = Callable[[RigidPose], RigidPose]
 LEAST_RATE, MOST_RATE = 0.01, 1000.0
+#: turn of a frame whose x axis looks down or along the beams, to a frame S whose z axis does
+ALONG = np.array([[0.0, 0.0, 1.0], [0.0, -1.0, 0.0], [1.0, 0.0, 0.0]])
+SAME, ACROSS = np.eye(3), FORWARD["x"]
 
 
 class _Mount:
@@ -29,13 +33,12 @@ class _Mount:
         self.draft, self.robot, self.use, self.element = draft, robot, robot.use, element
         self.name, self.pose = name, pose
 
-    def add(self, tag: str, turned: bool, rate: float, **keys: str) -> Element:
-        """Add an instrument. ``turned`` says whether its frame S is that of the sensor turned to starboard and down."""
+    def add(self, tag: str, turn: Floats, rate: float, **keys: str) -> Element:
+        """Add an instrument. ``turn`` is the rotation of its frame S in the frame of the sensor."""
         holder = next((e for e in self.draft.elements if e.tag == "sensors"), None)
         if holder is None:
             holder = self.draft.add("sensors")
-        r = self.pose.rotation @ FORWARD["x"] if turned else self.pose.rotation
-        turn = np.round(np.degrees(angles(r)), 6)
+        attitude = np.round(np.degrees(angles(self.pose.rotation @ turn)), 6)
         names = {e.get("name") for e in holder}
         name = short = re.sub(r"[^A-Za-z0-9-]", "-", self.name.rpartition("::")[2].rpartition("/")[2])[:28].strip("-") or tag
         count = 2
@@ -43,8 +46,8 @@ class _Mount:
             name, count = f"{short[:28]}-{count}", count + 1
         given = {"name": name, "rate": f"{self.rate(rate):g} Hz"}
         given["position"] = format_numbers(*np.round(self.pose.position, 9)) + " m"
-        if turn.any():
-            given["attitude"] = format_numbers(*turn) + " deg"
+        if attitude.any() and tag not in _WITHOUT_AXES:
+            given["attitude"] = format_numbers(*attitude) + " deg"
         return etree.SubElement(holder, tag, given | keys)
 
     def rate(self, rate: float) -> float:
@@ -111,6 +114,7 @@ def add_all(draft: ModelDraft, robot: Robot, body: Body) -> None:
                     convert(_Mount(draft, robot, plugin, pattern, body(link.pose)), _plugin_rate(robot, plugin))
 
 
+_WITHOUT_AXES = ("gps", "pressure", "salinity", "temperature")
 _SILENT = (
     "robot_namespace robotNamespace sensor_topic topic reference_frame static_reference_frame debug enable_gazebo_messages "
     "enable_local_ned_frame beam_link_name_0 beam_link_name_1 beam_link_name_2 beam_link_name_3 beam_topic_0 beam_topic_1 "
@@ -151,7 +155,7 @@ def _add_imu(m: _Mount, rate: float, gyro: tuple[float, ...], accelerometer: tup
         m.draft.notes.append(
             f"{describe(m.element)}: the dynamic bias is a random walk; in the file, it decays with {max(times):g} s"
         )
-    m.add("imu", False, rate, **keys)
+    m.add("imu", SAME, rate, **keys)
 
 
 def _magnetometer(m: _Mount, rate: float) -> None:
@@ -162,7 +166,7 @@ def _magnetometer(m: _Mount, rate: float) -> None:
         m.draft.unused.append(f"{describe(m.element)}: the axes have different noise; that of x is used")
     if dynamic:
         m.draft.unused.append(f"{describe(m.element)} / dynamic_bias_stddev = {dynamic:g}")
-    m.add("magnetometer", False, rate, grade="none", sigma=f"{white * 1e6:.9g} uT", offset=f"{turn_on * 1e6:.9g} uT")
+    m.add("magnetometer", SAME, rate, grade="none", sigma=f"{white * 1e6:.9g} uT", offset=f"{turn_on * 1e6:.9g} uT")
 
 
 def _gps(m: _Mount, rate: float) -> None:
@@ -177,7 +181,7 @@ def _gps(m: _Mount, rate: float) -> None:
             if name in keys and float(keys[name].split()[0]) != white:
                 m.draft.unused.append(f"{describe(m.element)} / {tag} / {axis} / stddev = {white:g}: one value for both")
             keys.setdefault(name, f"{white:.9g} {'m/s' if name == 'speed_sigma' else 'm'}")
-    m.add("gps", False, rate, correlation="0 s", **keys)
+    m.add("gps", SAME, rate, correlation="0 s", **keys)
 
 
 def _camera(m: _Mount, rate: float) -> None:
@@ -202,7 +206,7 @@ def _camera(m: _Mount, rate: float) -> None:
         m.draft.notes.append(f"{describe(m.element)}: the visual range is 200 m; in the file, it is {reach:g} m")
     m.add(
         "camera",
-        True,
+        ACROSS,
         rate,
         width=str(width),
         height=str(height),
@@ -222,6 +226,18 @@ def _lidar(m: _Mount, rate: float) -> None:
     for group in (sides, heights, reach):
         m.use.mark(group.find("resolution") if group is not None else None)
     sigma = m.noise(ray)[0]
+    if channels == 1 and 2 <= columns <= 256 and abs(left + right) < 1e-6 and 0.01 <= left - right <= 3.1:
+        m.draft.notes.append(f"{describe(m.element)}: a fan of beams; its values run from one side of the fan to the other")
+        m.add(
+            "multibeam",
+            ALONG,
+            rate,
+            beams=str(columns),
+            width=f"{math.degrees(left - right):.9g} deg",
+            maximum=f"{most:g} m",
+            sigma=f"{sigma:g} m",
+        )
+        return
     if channels < 2 or not 2 <= columns <= 4096 or channels > 256 or left <= right:
         m.draft.unused.append(
             f"{describe(m.element)}: {channels} x {columns} beams; a lidar has 2 to 256 channels and 2 to 4096 columns"
@@ -229,10 +245,14 @@ def _lidar(m: _Mount, rate: float) -> None:
         return
     if abs(left + right) > 1e-6:
         m.draft.unused.append(f"{describe(m.element)} / horizontal: the sector is not symmetric about the x axis")
+    water = {"extinction": "0 1/m", "minimum_reflectivity": "0"} if m.draft.attributes["type"] == "underwater" else {}
+    if water:
+        m.draft.notes.append(f"{describe(m.element)}: the water does not absorb its rays, as in Gazebo")
     m.add(
         "lidar",
-        True,
+        ACROSS,
         rate,
+        **water,
         channels=str(channels),
         columns=str(columns),
         sector=f"{min(360.0, math.degrees(left - right)):.9g} deg",
@@ -275,7 +295,7 @@ def _dvl(m: _Mount, rate: float) -> None:
     m.draft.notes.append(f"{describe(m.element)}: velocities are in the frame S (ahead, starboard, down)")
     m.add(
         "dvl",
-        True,
+        ACROSS,
         rate,
         angle=f"{tilts[0]:.9g} deg",
         first=f"{quarter[0] % 90.0:.9g} deg",
@@ -294,7 +314,7 @@ def _scalar(tag: str) -> Callable[[_Mount, float], None]:
             m.use.mark(group)
         if white:
             m.draft.unused.append(f"{describe(m.element)} / stddev = {white:g}: a {tag} sensor has errors of its own")
-        m.add(tag, False, rate, **({} if white else {"noise": "0"}))
+        m.add(tag, SAME, rate, **({} if white else {"noise": "0"}))
 
     return convert
 
@@ -324,8 +344,9 @@ def _uuv_dvl(m: _Mount, rate: float) -> None:
     sigma = _uuv_sigma(m)
     m.name = "dvl"
     m.draft.notes.append(f"{describe(m.element)}: it has no limit of range; the instrument keeps its default of 90 m")
+    m.draft.notes.append(f"{describe(m.element)}: velocities are in the frame S (z along the beams)")
     keys = {"bottom_covariance": format_numbers(*(np.eye(3) * sigma**2).ravel())} if sigma else {"noise": "0"}
-    m.add("dvl", True, rate, **keys)
+    m.add("dvl", ALONG, rate, **keys)
 
 
 def _uuv_pressure(m: _Mount, rate: float) -> None:
@@ -335,7 +356,7 @@ def _uuv_pressure(m: _Mount, rate: float) -> None:
         m.use.text(m.element, tag)
     m.name = "pressure"
     m.draft.notes.append(f"{describe(m.element)}: the pressure follows from the water of the world, not from kPa_per_meter")
-    m.add("pressure", False, rate, **({} if sigma else {"noise": "0"}))
+    m.add("pressure", SAME, rate, **({} if sigma else {"noise": "0"}))
 
 
 def _uuv_magnetometer(m: _Mount, rate: float) -> None:
@@ -346,7 +367,7 @@ def _uuv_magnetometer(m: _Mount, rate: float) -> None:
     for tag in ("intensity", "reference_heading", "declination", "inclination"):
         m.use.text(m.element, tag)
     m.name = "magnetometer"
-    m.add("magnetometer", False, rate, grade="none", sigma=f"{xy:g} uT", offset=f"{offset:g} uT")
+    m.add("magnetometer", SAME, rate, grade="none", sigma=f"{xy:g} uT", offset=f"{offset:g} uT")
 
 
 _SENSORS: dict[str, Callable[[_Mount, float], None]] = {

@@ -13,7 +13,7 @@ from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.gazebo import buoyancy, elements, fins, hydrodynamics, propulsion, sdf, sensors, urdf
 from wavesim_server.importers.gazebo.elements import Element, ElementUse, describe
 from wavesim_server.importers.gazebo.files import search_folders
-from wavesim_server.importers.gazebo.frames import FORWARD, MassSum, RigidPose
+from wavesim_server.importers.gazebo.frames import FORWARD, MassSum, RigidPose, skew
 from wavesim_server.importers.gazebo.looks import add_appearance
 from wavesim_server.importers.gazebo.robot import LinkShape, Robot, RobotLink
 from wavesim_server.importers.gazebo.xacro_files import expand
@@ -62,7 +62,7 @@ def read(
 
 
 def _build(draft: ModelDraft, robot: Robot) -> None:
-    waters = hydrodynamics.find(robot)
+    waters = hydrodynamics.find(draft, robot)
     base = waters[0].link if waters else robot.roots()[0]
     turn = _turn(draft)
     back = base.pose.inverse()
@@ -78,7 +78,7 @@ def _build(draft: ModelDraft, robot: Robot) -> None:
     dropped = buoyancy.add_ballast(draft, robot, body)
     masses = _add_masses(draft, robot, base, turn, dropped)
     buoyancy.add(draft, robot, base, body, masses, rho)
-    _add_water(draft, waters, turn, masses)
+    _add_water(draft, waters, turn)
     joints = propulsion.add_all(draft, robot, body, base)
     joints |= fins.add_all(draft, robot, body, rho)
     _report_joints(draft, robot, joints, masses.mass)
@@ -117,6 +117,13 @@ def _add_masses(
         inertia = turn @ total.central @ turn.T
     masses.add(0.0 if masses.mass else total.mass, turn @ total.centre, inertia)
     draft.add("mass", value=f"{total.mass:.12g} kg", centre=format_numbers(*np.round(masses.centre, 12)) + " m")
+    least, middle, most = np.linalg.eigvalsh(inertia)
+    if least <= 0.0 or most > (least + middle) * (1.0 + 1e-9):
+        why = f"; that of the file is impossible: principal moments {least:.4g}, {middle:.4g} and {most:.4g} kg m2"
+        draft.require_text("inertia", why)
+        inertia = np.diag(draft.require_numbers("inertia", 3) or [1.0, 1.0, 1.0])
+        draft.missing = [gap for gap in draft.missing if not gap.startswith("--set inertia") or why in gap]
+        masses.inertia = inertia - masses.mass * (skew(masses.centre) @ skew(masses.centre))
     inertia[np.abs(inertia) < 1e-12 * np.trace(inertia)] = 0.0
     names = {"xx": (0, 0), "yy": (1, 1), "zz": (2, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
     draft.add("inertia", **{k: f"{inertia[at] + 0.0:.12g}" for k, at in names.items()})
@@ -125,7 +132,7 @@ def _add_masses(
     return masses
 
 
-def _add_water(draft: ModelDraft, waters: list[hydrodynamics.WaterForces], turn: Floats, masses: MassSum) -> None:
+def _add_water(draft: ModelDraft, waters: list[hydrodynamics.WaterForces], turn: Floats) -> None:
     if not waters:
         added, drag = draft.require_numbers("added-mass", 6), draft.require_numbers("linear-drag", 6)
         if added is not None and drag is not None:
@@ -138,7 +145,7 @@ def _add_water(draft: ModelDraft, waters: list[hydrodynamics.WaterForces], turn:
     if link.added_mass is not None:
         waters[0].added = waters[0].added + link.added_mass
         waters[0].circulating = waters[0].circulating + link.added_mass
-    hydrodynamics.add(draft, waters[0], turn, masses.matrix())
+    hydrodynamics.add(draft, waters[0], turn)
 
 
 def _add_size(draft: ModelDraft, robot: Robot, body: Callable[[RigidPose], RigidPose]) -> None:
