@@ -187,7 +187,8 @@ def import_(
     if found.files and out is None:
         raise click.UsageError(f"--out is required: {', '.join(found.files)} must be written next to the models file")
     for name, content in found.files.items():
-        (out or Path()).with_name(name).write_text(content)
+        target = (out or Path()).with_name(name)
+        target.write_bytes(content if isinstance(content, bytes) else content.encode())
     _write_models_file(found.xml, out)
 
 

@@ -48,11 +48,11 @@ EMPTY_VALUES: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)
 
 
 class ImportedModel(NamedTuple):
-    """A models file, notes for the user, and the texts of the additional files to which the models file refers."""
+    """A models file, notes for the user, and the content of the additional files to which the models file refers."""
 
     xml: str
     notes: list[str]
-    files: dict[str, str]
+    files: dict[str, str | bytes]
 
 
 class TrackedTable(Mapping[str, Any]):
@@ -119,8 +119,8 @@ class ModelDraft:
     unused: list[str] = field(default_factory=list)  #: content of the imported file that a model cannot represent
     notes: list[str] = field(default_factory=list)
     used_settings: set[str] = field(default_factory=set)
-    #: texts of the tables that the model refers to, by file name; the tables are to be written next to the models file
-    files: dict[str, str] = field(default_factory=dict)
+    #: content of the files that the model refers to, by name; they are to be written next to the models file
+    files: dict[str, str | bytes] = field(default_factory=dict)
 
     def add(self, tag: str, content: str = "", **attributes: str) -> etree._Element:
         """Add an element to the model."""
