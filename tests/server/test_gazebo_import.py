@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from tests.server import gazebo_twin as twin
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.cli_vehicles import vehicles
 from wavesim_server.importers import read
 from wavesim_server.study import empty_sea
 from wavesim_world.config import Model
@@ -34,9 +32,7 @@ BASE_POSE, NOSE_TURN = (0.4, -0.1, 0.2, 0.0, 0.0, 0.6), (0.1, -0.2, 0.3)
 
 
 def tags(values: dict[str, Any]) -> str:
-    return "".join(
-        f"<{k}>{' '.join(map(str, v)) if isinstance(v, tuple) else v}</{k}>" for k, v in values.items()
-    )
+    return "".join(f"<{k}>{' '.join(map(str, v)) if isinstance(v, tuple) else v}</{k}>" for k, v in values.items())
 
 
 def inertial(mass: float, moments: tuple[float, float, float], pose: tuple[float, ...] = (0,) * 6) -> str:
@@ -220,16 +216,31 @@ def rows(m: Any) -> str:
 def test_a_vehicle_of_uuv_simulator_accelerates_as_its_plugins_say(tmp_path: Path) -> None:
     mujoco = pytest.importorskip("mujoco")
     text = URDF.format(added=rows(ADDED), linear=rows(LINEAR), forward=rows(FORWARD))
-    xacro = text.replace('value="18"', 'value="${2 * half}"').replace("<link name", '<xacro:property name="half" value="9"/><link name', 1)
+    xacro = text.replace('value="18"', 'value="${2 * half}"').replace(
+        "<link name", '<xacro:property name="half" value="9"/><link name', 1
+    )
     model, _ = imported(tmp_path / "fish.urdf.xacro", xacro)
     m = twin.rigid(
         [
-            (18, (0, 0, -0.02), twin.turn(0.1, 0, 0) @ [[0.1, 0.01, 0], [0.01, 1.5, 0], [0, 0, 1.6]] @ twin.turn(0.1, 0, 0).T),
+            (
+                18,
+                (0, 0, -0.02),
+                twin.turn(0.1, 0, 0) @ [[0.1, 0.01, 0], [0.01, 1.5, 0], [0, 0, 1.6]] @ twin.turn(0.1, 0, 0).T,
+            ),
             (0.5, (-0.5, 0.1, 0), np.eye(3) * 0.001),
         ]
     )
-    judge = mujoco.MjModel.from_xml_string(text.replace('type="continuous"', 'type="fixed"').replace('type="revolute"', 'type="fixed"'))
-    assert judge.body_subtreemass[0] == pytest.approx(model.mass.value)
+    floating = '<link name="sea"/><joint name="free" type="floating"><parent link="sea"/><child link="fish/base_link"/></joint>'
+    fixed = text.replace('type="continuous"', 'type="fixed"').replace('type="revolute"', 'type="fixed"')
+    judge = mujoco.MjModel.from_xml_string(fixed.replace("<link name", floating + "<link name", 1))
+    data, full = mujoco.MjData(judge), np.zeros((6, 6))
+    mujoco.mj_forward(judge, data)
+    mujoco.mj_fullM(judge, data, full)
+    c = FLIP[:3, :3] @ model.mass.centre
+    i = model.inertia
+    assert i is not None
+    central = FLIP[:3, :3] @ [[i.xx, i.xy, i.xz], [i.xy, i.yy, i.yz], [i.xz, i.yz, i.zz]] @ FLIP[:3, :3]
+    assert twin.rigid([(model.mass.value, c, central)]) == pytest.approx(full, abs=1e-6)
     for nu, (roll, pitch), thrust, _, angle in STATES:
         command = math.copysign(math.sqrt(abs(thrust) / 0.0004) / 2, thrust)
         ours = acceleration(model, nu, (roll, pitch, 0.7), {"thruster-0": command, "fin0": angle}, 1028.0)
@@ -243,3 +254,46 @@ def test_a_vehicle_of_uuv_simulator_accelerates_as_its_plugins_say(tmp_path: Pat
         tau += twin.at(place, r @ force)
         wanted = np.linalg.solve(m + added, tau)
         assert ours == pytest.approx(wanted, abs=2e-3 * np.abs(wanted).max()), nu
+
+
+def test_included_models_and_packages_are_found_with_path(tmp_path: Path) -> None:
+    """The nose is a model of its own, merged at a pose; the base is in a package."""
+    folder = tmp_path / "elsewhere/models/nose"
+    folder.mkdir(parents=True)
+    (folder / "model.sdf").write_text(
+        f"<sdf version='1.6'><model name='nose'><link name='tip'><pose>1 0 0 0 0 0</pose>{inertial(4, (0.1, 0.1, 0.1))}</link></model></sdf>"
+    )
+    path = tmp_path / "boat.sdf"
+    path.write_text(
+        f"""<sdf version="1.9"><model name="boat"><link name="hull">{inertial(4, (1, 1, 1))}
+<collision name="c"><geometry><box><size>2 1 0.5</size></box></geometry></collision></link>
+<include merge="true"><uri>model://nose</uri><pose degrees="true">0 2 0 0 0 90</pose></include>
+<include><uri>model://nose</uri><name>second</name><pose>0 -3 0 0 0 0</pose></include>
+<joint name="a" type="fixed"><parent>hull</parent><child>tip</child></joint>
+<joint name="b" type="fixed"><parent>hull</parent><child>second::tip</child></joint></model></sdf>"""
+    )
+    settings = {"added-mass": "1 1 1 1 1 1", "linear-drag": "1 1 1 1 1 1"}
+    with pytest.raises(ConfigError, match=r"model://nose.*--path"):
+        read(path, None, settings, None)
+    out = tmp_path / "models.xml"
+    out.write_text(read(path, None, settings, None, folders=[tmp_path / "elsewhere"]).xml)
+    model = read_models(out)["boat"]
+    assert model.mass.value == 12.0
+    # the tips are at (0, 3, 0) and (1, -3, 0) in the file
+    assert model.mass.centre == pytest.approx((1 / 3, 0.0, 0.0), abs=1e-12)
+    assert model.buoyancy is not None and model.buoyancy.volume == pytest.approx(1.0)
+    fish = tmp_path / "fish.xacro"
+    fish.write_text(
+        '<robot name="f" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="$(find shapes)/a.xacro"/></robot>'
+    )
+    with pytest.raises(ConfigError, match=r"\$\(find shapes\).*--path"):
+        read(fish, None, {}, None)
+
+
+def test_an_impossible_inertia_is_asked_for(tmp_path: Path) -> None:
+    """As in the ECA A9 of UUV Simulator: one principal moment exceeds the sum of the others."""
+    text = sdf().replace("<ixx>0.2</ixx><iyy>2.0</iyy>", "<ixx>0.2</ixx><iyy>12.0</iyy>")
+    with pytest.raises(ConfigError, match=r"--set inertia=.*impossible: principal moments"):
+        imported(tmp_path / "t.sdf", text)
+    model, _ = imported(tmp_path / "t.sdf", text, inertia="0.3 2 2.1")
+    assert model.inertia is not None and model.inertia.yy == 2.0

@@ -236,9 +236,8 @@ def _segment(radius: float, depth: float) -> float:
     )
 
 
-def add_ballast(draft: ModelDraft, robot: Robot, body: Body) -> list[RobotLink]:
-    """Add buoyancy engines and drop weights as ballast. Return the links whose mass is then ballast."""
-    dropped: list[RobotLink] = []
+def add_ballast(draft: ModelDraft, robot: Robot, body: Body) -> None:
+    """Add buoyancy engines and drop weights as ballast. A dropped weight is a negative mass."""
     use = robot.use
     for plugin in robot.plugins:
         if plugin.get("name", "").endswith("::BuoyancyEngine"):
@@ -261,21 +260,23 @@ def add_ballast(draft: ModelDraft, robot: Robot, body: Body) -> list[RobotLink]:
                 rate=f"{rho * rate:.9g}",
                 initial=f"{rho * (neutral - initial):.9g} kg",
             )
-            draft.notes.append(f"{describe(plugin)}: the command is the mass {rho:g} kg/m3 (neutral volume - volume)")
+            draft.notes.append(
+                f"{describe(plugin)}: the command is the mass {rho:g} kg/m3 (neutral volume - volume); without a command, the "
+                "volume becomes neutral"
+            )
         elif plugin.get("name", "").endswith("::DetachableJoint"):
             link = robot.find_link(plugin.findtext("child_link") or "")
             if link is None or (plugin.findtext("child_model") or "").strip() != "__model__":
                 continue
             use.mark_all(plugin)
-            dropped.append(link)
             draft.add(
                 "ballast",
                 name=link.name.replace("::", "-").replace("_", "-").lower(),
                 position=format_numbers(*np.round(body(link.pose).position + body(link.pose).rotation @ link.centre, 9))
                 + " m",
-                minimum="0 kg",
-                maximum=f"{link.mass:.9g} kg",
-                initial=f"{link.mass:.9g} kg",
+                minimum=f"{-link.mass:.9g} kg",
+                maximum="0 kg",
             )
-            draft.notes.append(f"{describe(plugin)}: the command 0 kg drops the weight; the model can also take it back")
-    return dropped
+            draft.notes.append(
+                f"{describe(plugin)}: the command {-link.mass:g} kg drops the weight; the model can also take it back"
+            )

@@ -19,12 +19,64 @@ _TAG_PREFIX = re.compile(r"(</?)([A-Za-z_][\w.-]*):(?=[A-Za-z_])")
 _ATTRIBUTE_PREFIX = re.compile(r"(\s)(?!xmlns)([A-Za-z_][\w.-]*):([A-Za-z_][\w.-]*\s*=\s*[\"'])")
 #: settings of the renderer, the physics engine and the message bus; they have no meaning for a model
 IRRELEVANT = frozenset(
-    """material surface self_collide selfCollide enable_wind kinematic gravity turnGravityOff static allow_auto_disable
-    always_on alwaysOn visualize cast_shadows transparency meta visibility_flags laser_retro max_contacts maxContacts
-    provide_feedback provideFeedback implicitSpringDamper physics mu1 mu2 kp kd minDepth maxVel dampingFactor
-    safety_controller calibration transmission disableFixedJointLumping preserveFixedJoint frame plane_index
-    submesh cutoff lens save trigger_topic camera_info_topic anti_aliasing visualise light projector audio_sink audio_source
-    update_rate_hint author description version license sdf-version""".split()
+    [
+        "material",
+        "surface",
+        "self_collide",
+        "selfCollide",
+        "enable_wind",
+        "kinematic",
+        "gravity",
+        "turnGravityOff",
+        "static",
+        "allow_auto_disable",
+        "always_on",
+        "alwaysOn",
+        "visualize",
+        "cast_shadows",
+        "transparency",
+        "meta",
+        "visibility_flags",
+        "laser_retro",
+        "max_contacts",
+        "maxContacts",
+        "provide_feedback",
+        "provideFeedback",
+        "implicitSpringDamper",
+        "physics",
+        "mu1",
+        "mu2",
+        "kp",
+        "kd",
+        "minDepth",
+        "maxVel",
+        "dampingFactor",
+        "safety_controller",
+        "calibration",
+        "transmission",
+        "disableFixedJointLumping",
+        "preserveFixedJoint",
+        "frame",
+        "plane_index",
+        "submesh",
+        "cutoff",
+        "lens",
+        "save",
+        "trigger_topic",
+        "camera_info_topic",
+        "anti_aliasing",
+        "visualise",
+        "light",
+        "projector",
+        "audio_sink",
+        "audio_source",
+        "update_rate_hint",
+        "author",
+        "description",
+        "version",
+        "license",
+        "sdf-version",
+    ]
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from wavesim_sdk.errors import ConfigError
 
@@ -12,50 +13,49 @@ _SCHEME = re.compile(r"^(model|package|file|fuel)://|^https?://")
 PARENTS = 4  #: number of folders above the file that are searched
 
 
-def search_folders(path: Path, given: Sequence[Path]) -> list[Path]:
-    """Return the folders to search: those of the user, that of the file, and those above it."""
+class SearchPath(NamedTuple):
+    """Folders to search: those of the user, also up to two folders below them, then those above the file."""
+
+    given: tuple[Path, ...]
+    above: tuple[Path, ...]
+
+
+def search_path(path: Path, given: Sequence[Path]) -> SearchPath:
+    """Return the folders to search for the files that ``path`` names. Raises ConfigError if a folder does not exist."""
     for folder in given:
         if not folder.is_dir():
             raise ConfigError("this folder does not exist", f"--path {folder}")
     here = path.resolve().parent
-    return [*(folder.resolve() for folder in given), here, *list(here.parents)[:PARENTS]]
+    return SearchPath(tuple(folder.resolve() for folder in given), (here, *here.parents[:PARENTS]))
 
 
-def find_file(uri: str, folders: Sequence[Path], here: Path) -> Path | None:
+def find_file(uri: str, search: SearchPath, here: Path) -> Path | None:
     """Return the file or folder of a URI, or None if no folder contains it. ``here`` is the folder of the file that
     contains the URI.
     """
     uri = uri.strip()
     name = _SCHEME.sub("", uri)
-    if uri.startswith(("http", "fuel:")):
+    if not name or uri.startswith(("http", "fuel:")):
         return None
     if uri.startswith("file://") and Path(name).is_absolute():
         return Path(name) if Path(name).exists() else None
-    for folder in (here, *folders):
-        for candidate in _candidates(folder, name):
-            if candidate.exists():
-                return candidate
-    return None
+    return next((c for c in (here / name, *_candidates(search, name)) if c.exists()), None)
 
 
-def find_package(name: str, folders: Sequence[Path]) -> Path | None:
-    """Return the folder of a ROS package: a folder of this name with a package.xml, in one of the folders or up to two
-    folders below.
-    """
-    for folder in folders:
-        for candidate in _candidates(folder, name):
-            if (candidate / "package.xml").is_file():
-                return candidate
-    return None
+def find_package(name: str, search: SearchPath) -> Path | None:
+    """Return the folder of a ROS package: a folder of this name with a package.xml."""
+    return next((c for c in _candidates(search, name) if (c / "package.xml").is_file()), None)
 
 
-def _candidates(folder: Path, name: str) -> Iterator[Path]:
-    yield folder / name
-    if folder.name == name.partition("/")[0]:
-        yield folder.parent / name
+def _candidates(search: SearchPath, name: str) -> Iterator[Path]:
     first = name.partition("/")[0]
-    if not first or first in (".", ".."):
+    for folder in (*search.given, *search.above):
+        yield folder / name
+        if folder.name == first:
+            yield folder.parent / name
+    if first in ("", ".", ".."):
         return
-    for depth in ("*", "*/*"):
-        for found in sorted(folder.glob(f"{depth}/{first}")):
-            yield found.parent / name
+    for folder in search.given:
+        for depth in ("*", "*/*"):
+            for found in sorted(folder.glob(f"{depth}/{first}")):
+                yield found.parent / name

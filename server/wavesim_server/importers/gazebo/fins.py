@@ -7,7 +7,7 @@ angle of attack.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from lxml import etree
@@ -19,7 +19,7 @@ from wavesim_server.importers.gazebo.propulsion import _joint, _lag, _short
 from wavesim_server.importers.gazebo.robot import Robot, RobotJoint
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 
-STEP_DEG = 2  #: spacing of the table; between its rows, the engine interpolates
+STEP_DEG = 1  #: spacing of the table; between its rows, the engine interpolates
 MOST_FINS = 8
 Law = Callable[[float], tuple[float, float]]
 
@@ -80,7 +80,8 @@ def _lift_drag(
         return _gz_coefficients(n, alpha, reversible)
 
     fin = _Fin(joint.name if joint else link.name, turn.rotation @ cp + turn.position, chord, side or 1.0, up, limit)
-    fin.add(draft, robot, law, n["area"] * n["air_density"] / density)
+    bends = n["alpha_stall"] - n["a0"], n["alpha_stall"] + n["a0"]
+    fin.add(draft, robot, law, n["area"] * n["air_density"] / density, bends=bends)
     draft.notes.append(
         f"{where}: gz-sim multiplies lift and drag by the squared cosine of the sweep angle a second time; the model does not"
     )
@@ -156,8 +157,12 @@ class _Fin:
     def __init__(self, name: str, place: Floats, chord: Floats, side: float, up: Floats, limit: float) -> None:
         self.name, self.place, self.chord, self.side, self.up, self.limit = name, place, chord, side, up, limit
 
-    def add(self, draft: ModelDraft, robot: Robot, law: Law, area: float, lag: float = 0.0) -> None:
-        """Add the <fin> with the table of a law for the force along `up`."""
+    def add(
+        self, draft: ModelDraft, robot: Robot, law: Law, area: float, lag: float = 0.0, bends: Sequence[float] = ()
+    ) -> None:
+        """Add the <fin> with the table of a law for the force along `up`. ``bends`` are angles in rad at which the law
+        bends.
+        """
         if sum(e.tag == "fin" for e in draft.elements) >= MOST_FINS:
             draft.unused.append(f"fin {self.name}: a model may have up to {MOST_FINS} fins")
             return
@@ -177,9 +182,12 @@ class _Fin:
             **({"lag": f"{lag:g} s"} if lag else {}),
         )
         rows = []
-        for degrees in range(-180, 181, STEP_DEG):
+        # at 90 deg, the laws jump
+        bent = {sign * (90.0 + small) for sign in (-1, 1) for small in (-0.001, 0.001)}
+        bent |= {round(math.degrees(a), 6) for b in bends for a in (b, -b) if abs(a) < math.pi}
+        for degrees in sorted({*map(float, range(-180, 181, STEP_DEG)), *bent}):
             cl, cd = law(self.side * math.radians(degrees))
-            rows.append(f"{degrees} {self.side * cl + 0.0:.6g} {cd + 0.0:.6g}")
+            rows.append(f"{degrees:.9g} {self.side * cl + 0.0:.6g} {cd + 0.0:.6g}")
         table = etree.SubElement(fin, "aerofoil")
         table.text = "\n" + "\n".join(f"        {row}" for row in rows) + "\n      "
 
@@ -232,4 +240,6 @@ def _two_lines(n: dict[str, float], alpha: float) -> tuple[float, float]:
         return n["cla"] * a, abs(n["cda"] * a)
     beyond = a - math.copysign(stall, a)
     slope = n["cla_stall"] if a > 0 else n["cda_stall"]  # as in its source
-    return n["cla"] * math.copysign(stall, a) + slope * beyond, abs(n["cda"] * math.copysign(stall, a) + n["cda_stall"] * beyond)
+    return n["cla"] * math.copysign(stall, a) + slope * beyond, abs(
+        n["cda"] * math.copysign(stall, a) + n["cda_stall"] * beyond
+    )

@@ -47,6 +47,8 @@ def find(draft: ModelDraft, robot: Robot) -> list[WaterForces]:
             found.append(_vrx(robot, plugin))
         elif name == "tethys::HydrodynamicsPlugin":
             found.append(_lrauv(robot, plugin))
+        elif "waves" in file:
+            continue  # forces in a wave field of another package
         elif name.endswith("::Hydrodynamics") or "hydrodynamics-system" in file:
             found.append(_gz(draft, robot, plugin))
         elif "uuv_underwater_object" in file:
@@ -222,7 +224,9 @@ def add(draft: ModelDraft, w: WaterForces, turn: Floats) -> None:
     symmetric = 0.5 * (added + added.T)
     odd = np.abs(added - symmetric).max()
     if odd > 1e-9 * max(1.0, np.abs(added).max()):
-        draft.unused.append(f"the antisymmetric part of the added mass matrix (up to {odd:.4g}): a model has a symmetric one")
+        draft.unused.append(
+            f"the antisymmetric part of the added mass matrix (up to {odd:.4g}): a model has a symmetric one"
+        )
     draft.matrix("added-mass", symmetric)
     if linear.any():
         draft.matrix("linear-drag", linear)
@@ -240,7 +244,9 @@ def add(draft: ModelDraft, w: WaterForces, turn: Floats) -> None:
         )
     names = {name_of(key): value for key, value in products.items() if abs(value) > 0.0}
     if len(names) > MOST_PRODUCTS:
-        draft.unused.append(f"{len(names) - MOST_PRODUCTS} of {len(names)} products of velocities: too many for a model")
+        draft.unused.append(
+            f"{len(names) - MOST_PRODUCTS} of {len(names)} products of velocities: too many for a model"
+        )
         names = dict(sorted(names.items(), key=lambda item: -abs(item[1]))[:MOST_PRODUCTS])
     draft.derivatives(names)
 

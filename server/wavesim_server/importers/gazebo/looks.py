@@ -40,7 +40,9 @@ def add_appearance(draft: ModelDraft, robot: Robot, body: Callable[[RigidPose], 
         try:
             found = _read(shape)
         except WaveSimError as error:
-            draft.notes.append(f"{describe(shape.element)}: {Path(shape.uri).name} cannot be drawn ({error}); viewers draw the box")
+            draft.notes.append(
+                f"{describe(shape.element)}: {Path(shape.uri).name} cannot be drawn ({error}); viewers draw the box"
+            )
             failed = True
             continue
         pose = body(link.pose.then(shape.pose))

@@ -98,7 +98,9 @@ def _gz(
             low, high = max(low, channel[0]), min(high, channel[1])
             draft.notes.append(f"{joint.name}: limits {low:g} and {high:g} from the channel of the ArduPilotPlugin")
         else:
-            draft.notes.append(f"{joint.name}: limits {low:g} and {high:g}; gz-sim's default is {GZ_LIMIT:g} either way")
+            draft.notes.append(
+                f"{joint.name}: limits {low:g} and {high:g}; gz-sim's default is {GZ_LIMIT:g} either way"
+            )
     density = use.number(plugin, "fluid_density", 1000.0)
     diameter = use.number(plugin, "propeller_diameter", 0.02)
     given = plugin.find("thrust_coefficient") is not None
@@ -114,9 +116,7 @@ def _gz(
         draft.unused.append(f"{where} / power_load = {use.text(plugin, 'power_load')}")
     if not by_speed:
         extra = {"dead_band": f"{dead:g}"} if dead else {}
-        return _add(
-            draft, robot, joint, law="force", minimum=f"{low:.12g}", maximum=f"{high:.12g}", lag="0 s", **extra
-        )
+        return _add(draft, robot, joint, law="force", minimum=f"{low:.12g}", maximum=f"{high:.12g}", lag="0 s", **extra)
     scale = density * diameter**4 * TURN**2
     extra = {}
     if dead:
@@ -207,7 +207,9 @@ def _static_law(robot: Robot, conversion: Element | None, kind: str, where: str)
             return left * (square - low) if square <= low else right * (square - high) if square >= high else 0.0
 
         return dead_zone
-    raise robot.use.fail(conversion if conversion is not None else robot.root, f"unknown conversion '{kind}' of {where}")
+    raise robot.use.fail(
+        conversion if conversion is not None else robot.root, f"unknown conversion '{kind}' of {where}"
+    )
 
 
 def _reach(
@@ -218,7 +220,10 @@ def _reach(
     inverse: Callable[[float], float],
 ) -> tuple[float, float]:
     """Return the limits of the command, from the limits of the command and of the thrust, or from the user."""
-    limits = [c if math.isfinite(c) else inverse(t) if math.isfinite(t) else math.inf for c, t in zip(command, thrust, strict=True)]
+    limits = [
+        c if math.isfinite(c) else inverse(t) if math.isfinite(t) else math.inf
+        for c, t in zip(command, thrust, strict=True)
+    ]
     if not all(map(math.isfinite, limits)):
         given = draft.require_numbers("thrust-limit", 1)
         most = inverse(given[0]) if given is not None else 1.0
@@ -239,9 +244,7 @@ def _lag(draft: ModelDraft, robot: Robot, plugin: Element) -> float:
     return 0.0
 
 
-def _add_swivel(
-    draft: ModelDraft, robot: Robot, joint: RobotJoint, base: RobotLink, element: Element
-) -> set[str]:
+def _add_swivel(draft: ModelDraft, robot: Robot, joint: RobotJoint, base: RobotLink, element: Element) -> set[str]:
     """Add a <swivel> if a vertical joint between the thruster and the hull turns the thruster."""
     used: set[str] = set()
     at = joint.parent

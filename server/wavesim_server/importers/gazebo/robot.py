@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
 from wavesim_sdk.arrays import Floats
 from wavesim_server.importers.gazebo.elements import Element, ElementUse
+from wavesim_server.importers.gazebo.files import SearchPath
 from wavesim_server.importers.gazebo.frames import IDENTITY, MassSum, RigidPose
 
 V = TypeVar("V")
@@ -77,7 +77,7 @@ class Robot:
     name: str
     use: ElementUse
     root: Element
-    folders: list[Path]
+    folders: SearchPath
     links: dict[str, RobotLink] = field(default_factory=dict)
     joints: dict[str, RobotJoint] = field(default_factory=dict)
     plugins: list[Element] = field(default_factory=list)
@@ -107,11 +107,11 @@ class Robot:
                 queue += [j.child for j in self.joints.values() if j.parent == at]
         return found
 
-    def masses(self, origin: RigidPose, without: list[RobotLink] | None = None) -> MassSum:
+    def masses(self, origin: RigidPose) -> MassSum:
         """Return the sum of the masses of all links, about and along a frame of the model."""
         total, back = MassSum(), origin.inverse()
         for link in self.links.values():
-            if link.mass > 0.0 and link not in (without or []):
+            if link.mass > 0.0:
                 at = back.then(link.pose)
                 centre = at.position + at.rotation @ link.centre
                 total.add(link.mass, centre, at.rotation @ link.inertia @ at.rotation.T)

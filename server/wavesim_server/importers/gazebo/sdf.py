@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.gazebo import elements
 from wavesim_server.importers.gazebo.elements import Element
 from wavesim_server.importers.gazebo.files import find_file
-from wavesim_server.importers.gazebo.frames import IDENTITY, RigidPose, skew
+from wavesim_server.importers.gazebo.frames import IDENTITY, RigidPose
 from wavesim_server.importers.gazebo.robot import LinkSensor, LinkShape, Robot, RobotJoint, RobotLink
 
 MOST_INCLUDES = 30  #: maximum depth of models in models
@@ -71,15 +72,19 @@ class _Model:
         for tag in ("link", "joint", "frame", "model"):
             for element in self.element.findall(tag):
                 self.frames[element.get("name", "")] = element
+        for element in self.element.findall("link"):
+            self.read_link(element)
         for element in self.element.findall("model"):
             folder = Path(element.get("wavesim-folder", str(self.folder)))
             inner = _Model(
-                self.robot, element, folder, self.resolve(element.get("name", "")), f"{self.scope}{element.get('name')}::"
+                self.robot,
+                element,
+                folder,
+                self.resolve(element.get("name", "")),
+                f"{self.scope}{element.get('name')}::",
             )
             inner.read(depth + 1)
             self.found |= {f"{element.get('name')}::{k}": v for k, v in inner.found.items() if k}
-        for element in self.element.findall("link"):
-            self.read_link(element)
         for element in self.element.findall("joint"):
             self.read_joint(element)
         self.robot.plugins += self.element.findall("plugin")
@@ -111,9 +116,9 @@ class _Model:
             at = self.use.pose(inertial.find("pose"))
             link.mass = self.use.number(inertial, "mass", 1.0)
             link.centre = at.position
-            tensor = self.use.child(inertial, "inertia")
-            n = {k: self.use.number(tensor, k, 1.0 if k in ("ixx", "iyy", "izz") else 0.0) for k in _INERTIA}
-            link.inertia = at.rotation @ _tensor(n) @ at.rotation.T
+            moments = self.use.child(inertial, "inertia")
+            n = {k: self.use.number(moments, k, 1.0 if k in ("ixx", "iyy", "izz") else 0.0) for k in _INERTIA}
+            link.inertia = at.rotation @ tensor(n) @ at.rotation.T
             link.added_mass = self.added_mass(inertial)
         for tag, shapes in (("collision", link.collisions), ("visual", link.visuals)):
             for shape in element.findall(tag):
@@ -133,7 +138,7 @@ class _Model:
             return self.use.pose(pose)
         return link.pose.inverse().then(self.resolve(base)).then(self.use.pose(pose))
 
-    def added_mass(self, inertial: Element) -> np.ndarray | None:
+    def added_mass(self, inertial: Element) -> Floats | None:
         """Return the matrix of <fluid_added_mass>, about the origin of the link and along its axes."""
         given = self.use.child(inertial, "fluid_added_mass")
         if given is None:
@@ -204,15 +209,9 @@ class _Model:
 _INERTIA = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 
 
-def _tensor(n: dict[str, float]) -> np.ndarray:
-    return np.array(
-        [[n["ixx"], n["ixy"], n["ixz"]], [n["ixy"], n["iyy"], n["iyz"]], [n["ixz"], n["iyz"], n["izz"]]], float
-    )
-
-
-def tensor(**n: float) -> np.ndarray:
+def tensor(n: Mapping[str, float]) -> Floats:
     """Return the inertia matrix of its six elements ixx to iyz."""
-    return _tensor(n)
+    return np.array([[n["ixx"], n["ixy"], n["ixz"]], [n["ixy"], n["iyy"], n["iyz"]], [n["ixz"], n["iyz"], n["izz"]]])
 
 
 def _include_all(robot: Robot, holder: Element, folder: Path, depth: int) -> None:
@@ -310,11 +309,3 @@ def _change(robot: Robot, model: Element, params: Element) -> None:
             target.append(added)
         else:
             robot.lost.append(f"experimental:params / {given.tag} {given.get('element_id')}: {given.get('action')}")
-
-
-def moved(shape: LinkShape, pose: RigidPose) -> LinkShape:
-    """Return a shape whose pose is given in an outer frame."""
-    return replace(shape, pose=pose.then(shape.pose))
-
-
-__all__ = ["moved", "read_model", "skew", "tensor"]

@@ -40,7 +40,9 @@ class _Mount:
             holder = self.draft.add("sensors")
         attitude = np.round(np.degrees(angles(self.pose.rotation @ turn)), 6)
         names = {e.get("name") for e in holder}
-        name = short = re.sub(r"[^A-Za-z0-9-]", "-", self.name.rpartition("::")[2].rpartition("/")[2])[:28].strip("-") or tag
+        name = short = (
+            re.sub(r"[^A-Za-z0-9-]", "-", self.name.rpartition("::")[2].rpartition("/")[2])[:28].strip("-") or tag
+        )
         count = 2
         while name in names:
             name, count = f"{short[:28]}-{count}", count + 1
@@ -80,7 +82,9 @@ class _Mount:
         group = self.use.child(holder, tag)
         found = [self.noise(self.use.child(group, axis)) for axis in "xyz"]
         if found[1] != found[0] or found[2] != found[0]:
-            self.draft.unused.append(f"{describe(self.element)} / {tag}: the axes have different noise; that of x is used")
+            self.draft.unused.append(
+                f"{describe(self.element)} / {tag}: the axes have different noise; that of x is used"
+            )
         return found[0]
 
 
@@ -115,11 +119,28 @@ def add_all(draft: ModelDraft, robot: Robot, body: Body) -> None:
 
 
 _WITHOUT_AXES = ("gps", "pressure", "salinity", "temperature")
-_SILENT = (
-    "robot_namespace robotNamespace sensor_topic topic reference_frame static_reference_frame debug enable_gazebo_messages "
-    "enable_local_ned_frame beam_link_name_0 beam_link_name_1 beam_link_name_2 beam_link_name_3 beam_topic_0 beam_topic_1 "
-    "beam_topic_2 beam_topic_3 gazebo_topic frame_id imu_topic"
-).split()
+_SILENT = [
+    "robot_namespace",
+    "robotNamespace",
+    "sensor_topic",
+    "topic",
+    "reference_frame",
+    "static_reference_frame",
+    "debug",
+    "enable_gazebo_messages",
+    "enable_local_ned_frame",
+    "beam_link_name_0",
+    "beam_link_name_1",
+    "beam_link_name_2",
+    "beam_link_name_3",
+    "beam_topic_0",
+    "beam_topic_1",
+    "beam_topic_2",
+    "beam_topic_3",
+    "gazebo_topic",
+    "frame_id",
+    "imu_topic",
+]
 
 
 def _plugin_rate(robot: Robot, plugin: Element) -> float:
@@ -135,7 +156,9 @@ def _imu(m: _Mount, rate: float) -> None:
     for tag in ("orientation_reference_frame", "enable_orientation"):
         m.use.mark_all(imu.find(tag) if imu is not None else None)
     gyro, accelerometer = m.axes(imu, "angular_velocity"), m.axes(imu, "linear_acceleration")
-    m.draft.notes.append(f"{describe(m.element)}: it also reports its orientation; add an <ahrs> if a program needs that")
+    m.draft.notes.append(
+        f"{describe(m.element)}: it also reports its orientation; add an <ahrs> if a program needs that"
+    )
     _add_imu(m, rate, gyro, accelerometer)
 
 
@@ -179,7 +202,9 @@ def _gps(m: _Mount, rate: float) -> None:
             if bias or dynamic:
                 m.draft.unused.append(f"{describe(m.element)} / {tag} / {axis}: bias")
             if name in keys and float(keys[name].split()[0]) != white:
-                m.draft.unused.append(f"{describe(m.element)} / {tag} / {axis} / stddev = {white:g}: one value for both")
+                m.draft.unused.append(
+                    f"{describe(m.element)} / {tag} / {axis} / stddev = {white:g}: one value for both"
+                )
             keys.setdefault(name, f"{white:.9g} {'m/s' if name == 'speed_sigma' else 'm'}")
     m.add("gps", SAME, rate, correlation="0 s", **keys)
 
@@ -197,9 +222,13 @@ def _camera(m: _Mount, rate: float) -> None:
     if pose is not None:
         m.pose = RigidPose(m.pose.rotation @ pose.rotation, m.pose.position + m.pose.rotation @ pose.position)
     if (noise := m.noise(camera))[0]:
-        m.draft.unused.append(f"{describe(m.element)} / noise / stddev = {noise[0]:g}: the noise of a camera depends on light")
+        m.draft.unused.append(
+            f"{describe(m.element)} / noise / stddev = {noise[0]:g}: the noise of a camera depends on light"
+        )
     if not (16 <= width <= 1024 and 16 <= height <= 1024):
-        m.draft.unused.append(f"{describe(m.element)} / image = {width} x {height}: an image has at most 1024 x 1024 pixels")
+        m.draft.unused.append(
+            f"{describe(m.element)} / image = {width} x {height}: an image has at most 1024 x 1024 pixels"
+        )
         scale = 1024 / max(width, height)
         width, height = int(width * scale), int(height * scale)
     if reach > 200.0:
@@ -227,7 +256,9 @@ def _lidar(m: _Mount, rate: float) -> None:
         m.use.mark(group.find("resolution") if group is not None else None)
     sigma = m.noise(ray)[0]
     if channels == 1 and 2 <= columns <= 256 and abs(left + right) < 1e-6 and 0.01 <= left - right <= 3.1:
-        m.draft.notes.append(f"{describe(m.element)}: a fan of beams; its values run from one side of the fan to the other")
+        m.draft.notes.append(
+            f"{describe(m.element)}: a fan of beams; its values run from one side of the fan to the other"
+        )
         m.add(
             "multibeam",
             ALONG,
@@ -269,14 +300,18 @@ def _dvl(m: _Mount, rate: float) -> None:
     dvl = m.use.child(m.element, "gz-dvl", "ignition-dvl", "dvl")
     arrangement = m.use.child(dvl, "arrangement")
     beams = arrangement.findall("beam") if arrangement is not None else []
-    factor = 1.0 if arrangement is not None and arrangement.get("degrees", "").lower() in ("1", "true") else 180.0 / math.pi
+    factor = (
+        1.0 if arrangement is not None and arrangement.get("degrees", "").lower() in ("1", "true") else 180.0 / math.pi
+    )
     turns, tilts = [], []
     for beam in beams:
         m.use.mark(beam)
         turns.append(factor * m.use.number(beam, "rotation", 0.0))
         tilts.append(factor * m.use.number(beam, "tilt", 0.0))
         if aperture := m.use.text(beam, "aperture"):
-            m.draft.notes.append(f"{describe(m.element)}: the beams are rays; in the file, their aperture is {aperture}")
+            m.draft.notes.append(
+                f"{describe(m.element)}: the beams are rays; in the file, their aperture is {aperture}"
+            )
     quarter = sorted(round(t % 360.0, 3) for t in turns)
     if len(beams) != 4 or max(np.ptp(tilts), np.ptp(np.diff(quarter))) > 1e-3:
         m.use.mark_all(m.element)
@@ -331,7 +366,9 @@ def _uuv_imu(m: _Mount, rate: float) -> None:
         turn_on = scale * m.use.number(m.element, f"{name}_turn_on_bias_sigma", 0.0)
         found.append((white, turn_on, scale * m.use.number(m.element, walk, 0.0), time))
     if orientation := m.use.text(m.element, "orientation_noise"):
-        m.draft.notes.append(f"{describe(m.element)}: orientation_noise = {orientation}; add an <ahrs> if a program needs it")
+        m.draft.notes.append(
+            f"{describe(m.element)}: orientation_noise = {orientation}; add an <ahrs> if a program needs it"
+        )
     m.name = "imu"
     _add_imu(m, rate, found[0], found[1])
 
@@ -351,17 +388,23 @@ def _uuv_dvl(m: _Mount, rate: float) -> None:
 
 def _uuv_pressure(m: _Mount, rate: float) -> None:
     if sigma := _uuv_sigma(m):
-        m.draft.unused.append(f"{describe(m.element)} / noise_sigma = {sigma:g} kPa: a pressure sensor has errors of its own")
+        m.draft.unused.append(
+            f"{describe(m.element)} / noise_sigma = {sigma:g} kPa: a pressure sensor has errors of its own"
+        )
     for tag in ("saturation", "estimate_depth_on", "standard_pressure", "kPa_per_meter"):
         m.use.text(m.element, tag)
     m.name = "pressure"
-    m.draft.notes.append(f"{describe(m.element)}: the pressure follows from the water of the world, not from kPa_per_meter")
+    m.draft.notes.append(
+        f"{describe(m.element)}: the pressure follows from the water of the world, not from kPa_per_meter"
+    )
     m.add("pressure", SAME, rate, **({} if sigma else {"noise": "0"}))
 
 
 def _uuv_magnetometer(m: _Mount, rate: float) -> None:
     scale, _ = m.use.number(m.element, "noise_amplitude", 0.0), m.use.text(m.element, "noise_sigma")
-    xy, z, offset = (scale * m.use.number(m.element, t, d) for t, d in (("noise_xy", 1.0), ("noise_z", 1.4), ("turn_on_bias", 2.0)))
+    xy, z, offset = (
+        scale * m.use.number(m.element, t, d) for t, d in (("noise_xy", 1.0), ("noise_z", 1.4), ("turn_on_bias", 2.0))
+    )
     if xy != z:
         m.draft.unused.append(f"{describe(m.element)} / noise_z = {z:g} uT: the axes have one noise")
     for tag in ("intensity", "reference_heading", "declination", "inclination"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 
@@ -60,7 +59,7 @@ def _read_link(robot: Robot, element: Element) -> RobotLink:
             link.mass = use.numbers(mass, 1, mass.get("value", ""))[0]
         if inertia is not None:
             n = {k: use.numbers(inertia, 1, inertia.get(k, "0"))[0] for k in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")}
-            link.inertia = at.rotation @ tensor(**n) @ at.rotation.T
+            link.inertia = at.rotation @ tensor(n) @ at.rotation.T
         link.centre = at.position
     for tag, shapes in (("collision", link.collisions), ("visual", link.visuals)):
         for shape in element.findall(tag):
@@ -111,14 +110,21 @@ def _read_joint(use: ElementUse, element: Element) -> RobotJoint:
     if limit is not None:
         low, high = (use.numbers(limit, 1, limit.get(k, "0"))[0] for k in ("lower", "upper"))
         rate = use.numbers(limit, 1, limit.get("velocity", "-1"))[0]
-    for tag in ("dynamics", "mimic"):
-        if tag == "dynamics":
-            use.mark_all(element.find(tag))
+    use.mark_all(element.find("dynamics"))
     kind = element.get("type", "fixed")
     if kind == "continuous":
         low, high = -1e16, 1e16
     return RobotJoint(
-        element.get("name", ""), kind, names[0], names[1], direction / length, _origin(use, element), low, high, rate, element
+        element.get("name", ""),
+        kind,
+        names[0],
+        names[1],
+        direction / length,
+        _origin(use, element),
+        low,
+        high,
+        rate,
+        element,
     )
 
 
@@ -138,11 +144,6 @@ def _place(robot: Robot) -> None:
                 robot.links[joint.child].pose = joint.pose
                 done.add(joint.child)
                 queue.append(joint.child)
-    _drop_empty_roots(robot, roots)
-
-
-def _drop_empty_roots(robot: Robot, roots: list[RobotLink]) -> None:
-    """Remove links like `world` that only anchor the vehicle."""
     if len(roots) > 1:
         raise ConfigError(
             f"the links {', '.join(r.name for r in roots)} are not connected by joints", str(robot.use.path)
@@ -166,13 +167,3 @@ def _read_extension(robot: Robot, element: Element) -> None:
     for tag in ("visual", "collision"):
         for shape in element.findall(tag):
             use.mark_all(shape)  # colours and friction of the shapes of the link
-
-
-def is_urdf(root: Element) -> bool:
-    """Return whether a file is a URDF or a xacro file."""
-    return bool(root.tag == "robot")
-
-
-def folder_of(path: Path) -> Path:
-    """Return the folder of a file."""
-    return path.resolve().parent

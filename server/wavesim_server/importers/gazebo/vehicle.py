@@ -11,8 +11,8 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.gazebo import buoyancy, elements, fins, hydrodynamics, propulsion, sdf, sensors, urdf
-from wavesim_server.importers.gazebo.elements import Element, ElementUse, describe
-from wavesim_server.importers.gazebo.files import search_folders
+from wavesim_server.importers.gazebo.elements import ElementUse, describe
+from wavesim_server.importers.gazebo.files import search_path
 from wavesim_server.importers.gazebo.frames import FORWARD, MassSum, RigidPose, skew
 from wavesim_server.importers.gazebo.looks import add_appearance
 from wavesim_server.importers.gazebo.robot import LinkShape, Robot, RobotLink
@@ -21,6 +21,8 @@ from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 
 #: share of the mass that a joint may move before the import reports it
 MOVING_SHARE = 0.01
+#: distance in m of a centre of mass from the axis of its joint up to which turning does not move it
+SMALL_ARM = 0.01
 #: plugins that move nothing: messages, controllers on top of actuators, and displays
 _SILENT = re.compile(
     r"joint.?state|pose.?publisher|odometry|joint.?position.?controller|joint.?controller|ardupilot|commsendpoint|comms.?endpoint"
@@ -34,7 +36,7 @@ def read(
     path: Path, section: str | None, settings: dict[str, str], angles: str | None, folders: Sequence[Path] = ()
 ) -> ModelDraft:
     """Return the draft of one vehicle as a rigid body about the origin of the link on which the water acts."""
-    search = search_folders(path, folders)
+    search = search_path(path, folders)
     use = ElementUse(path)
     if path.suffix == ".xacro":
         text, warnings = expand(path, search, settings.get("xacro", ""))
@@ -75,13 +77,14 @@ def _build(draft: ModelDraft, robot: Robot) -> None:
     draft.attributes["type"] = "surface" if _floats(robot) else "underwater"
     rho = buoyancy.density(draft, robot)
     _add_size(draft, robot, body)
-    dropped = buoyancy.add_ballast(draft, robot, body)
-    masses = _add_masses(draft, robot, base, turn, dropped)
+    masses = _add_masses(draft, robot, base, turn)
+    buoyancy.add_ballast(draft, robot, body)
     buoyancy.add(draft, robot, base, body, masses, rho)
     _add_water(draft, waters, turn)
     joints = propulsion.add_all(draft, robot, body, base)
     joints |= fins.add_all(draft, robot, body, rho)
     _report_joints(draft, robot, joints, masses.mass)
+    _report_loose_links(draft, robot, base)
     sensors.add_all(draft, robot, body)
     add_appearance(draft, robot, body)
     if propulsion.net_thrust(draft)[0] < -0.5:
@@ -103,11 +106,9 @@ def _floats(robot: Robot) -> bool:
     return any(p.get("name", "").endswith("::Surface") or "usv" in p.get("filename", "") for p in robot.plugins)
 
 
-def _add_masses(
-    draft: ModelDraft, robot: Robot, base: RobotLink, turn: Floats, dropped: list[RobotLink]
-) -> MassSum:
+def _add_masses(draft: ModelDraft, robot: Robot, base: RobotLink, turn: Floats) -> MassSum:
     """Add <mass> and <inertia> of all links together, and return them in body axes about the origin of the body."""
-    total = robot.masses(base.pose, dropped)
+    total = robot.masses(base.pose)
     masses = MassSum()
     if total.mass <= 0.0:
         given, three = draft.require_numbers("mass", 1), draft.require_numbers("inertia", 3)
@@ -128,7 +129,9 @@ def _add_masses(
     names = {"xx": (0, 0), "yy": (1, 1), "zz": (2, 2), "xy": (0, 1), "xz": (0, 2), "yz": (1, 2)}
     draft.add("inertia", **{k: f"{inertia[at] + 0.0:.12g}" for k, at in names.items()})
     count = sum(link.mass > 0.0 for link in robot.links.values())
-    draft.notes.append(f"mass and inertia are those of {count} links; the origin of the body is that of link {base.name}")
+    draft.notes.append(
+        f"mass and inertia are those of {count} links; the origin of the body is that of link {base.name}"
+    )
     return masses
 
 
@@ -140,7 +143,9 @@ def _add_water(draft: ModelDraft, waters: list[hydrodynamics.WaterForces], turn:
             draft.matrix("linear-drag", np.diag(drag))
         return
     for other in waters[1:]:
-        draft.unused.append(f"hydrodynamics of link {other.link.name}: a model has one set, here of {waters[0].link.name}")
+        draft.unused.append(
+            f"hydrodynamics of link {other.link.name}: a model has one set, here of {waters[0].link.name}"
+        )
     link = waters[0].link
     if link.added_mass is not None:
         waters[0].added = waters[0].added + link.added_mass
@@ -157,7 +162,11 @@ def _add_size(draft: ModelDraft, robot: Robot, body: Callable[[RigidPose], Rigid
             size = [robot.use.number(box, t, 1.0) for t in ("length", "width", "height")]
             draft.add("box", length=f"{size[0]:g} m", width=f"{size[1]:g} m", height=f"{size[2]:g} m")
             return
-    corners = [_corners(robot, shape, body(link.pose.then(shape.pose))) for link in robot.links.values() for shape in link.collisions]
+    corners = [
+        _corners(robot, shape, body(link.pose.then(shape.pose)))
+        for link in robot.links.values()
+        for shape in link.collisions
+    ]
     found = [c for c in corners if c is not None]
     if not found:
         given = draft.require_numbers("size", 3)
@@ -190,16 +199,39 @@ def _corners(robot: Robot, shape: LinkShape, pose: RigidPose) -> Floats | None:
 
 
 def _report_joints(draft: ModelDraft, robot: Robot, used: set[str], mass: float) -> None:
-    """Report the joints that move a considerable mass: the model keeps it where it is at zero."""
+    """Report the joints that move a considerable mass: the model keeps it where it is at zero. A body that turns about
+    an axis through its centre of mass does not move.
+    """
     for joint in robot.joints.values():
         if joint.kind == "fixed" or joint.upper <= joint.lower:
             continue
-        moved = sum(link.mass for link in robot.subtree(joint.child))
+        links = [link for link in robot.subtree(joint.child) if link.mass > 0.0]
+        moved = sum(link.mass for link in links)
+        centre = sum(
+            (link.mass * (link.pose.position + link.pose.rotation @ link.centre) for link in links), np.zeros(3)
+        )
+        arm = np.linalg.norm(np.cross(joint.axis, centre / max(moved, 1e-9) - joint.pose.position))
+        if joint.kind in ("revolute", "continuous") and arm < SMALL_ARM and joint.name in used:
+            continue
         text = f"joint {joint.name} ({joint.kind}): moves {moved:.4g} kg, {100 * moved / mass:.3g} % of the mass"
         if moved > MOVING_SHARE * mass:
             draft.unused.append(f"{text}; the model holds it at zero")
         elif joint.name not in used:
             draft.notes.append(f"{text}; the model holds it at zero")
+
+
+def _report_loose_links(draft: ModelDraft, robot: Robot, base: RobotLink) -> None:
+    """Report the links that no joint connects with the body, except drop weights."""
+    top = base.name
+    while (above := next((j.parent for j in robot.joints.values() if j.child == top), None)) is not None:
+        top = above
+    held = {link.name for link in robot.subtree(top)}
+    held |= {(p.findtext("child_link") or "").strip() for p in robot.plugins}
+    for link in robot.links.values():
+        if link.name not in held:
+            draft.unused.append(
+                f"link {link.name}: no joint connects it with {base.name}; the model holds it where it is"
+            )
 
 
 def _finish(draft: ModelDraft, robot: Robot) -> None:

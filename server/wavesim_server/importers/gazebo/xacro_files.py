@@ -8,10 +8,10 @@ from pathlib import Path
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.extras import check_installed
-from wavesim_server.importers.gazebo.files import find_package
+from wavesim_server.importers.gazebo.files import SearchPath, find_package
 
 
-def expand(path: Path, folders: list[Path], arguments: str = "") -> tuple[str, list[str]]:
+def expand(path: Path, folders: SearchPath, arguments: str = "") -> tuple[str, list[str]]:
     """Return the URDF of a xacro file, and the warnings of the package. `$(find PACKAGE)` is looked for in the folders;
     ``arguments`` are `NAME:=VALUE ...`. Raises ConfigError.
     """
@@ -29,7 +29,8 @@ def expand(path: Path, folders: list[Path], arguments: str = "") -> tuple[str, l
         found = find_package(package, folders)
         if found is None:
             raise ConfigError(
-                f"$(find {package}): this package was not found; give the folder that contains it with --path", str(path)
+                f"$(find {package}): this package was not found; give the folder that contains it with --path",
+                str(path),
             )
         return str(found)
 
