@@ -1,4 +1,4 @@
-"""Models from the parameter files of other simulators (DUNE, Panisim/Makara, hilsim, UUV Simulator/Gazebo), and hulls
+"""Models from the parameter files of other simulators (DUNE, Panisim/Makara, hilsim, UUV Simulator, Gazebo), and hulls
 from result tables of panel codes (Capytaine, HydRA, NEMOH, WAMIT).
 
 Each reader returns a :class:`~wavesim_server.importers.model_draft.ModelDraft`: the attributes and elements of a
@@ -69,6 +69,6 @@ def _read(
     if isinstance(data, dict) and ("Ma" in data or "hydro_coef" in data):
         return uuv.read(path, data, settings, angles)
     raise ConfigError(
-        "unknown file type: use a DUNE .ini, a Panisim or NEMOH folder, a hilsim or UUV Simulator YAML, a Capytaine .nc, a HydRA .json or a WAMIT .1",
+        "unknown file type: use a DUNE .ini, a Panisim or NEMOH folder, a hilsim or UUV Simulator YAML, an SDF, URDF or xacro file, a Capytaine .nc, a HydRA .json or a WAMIT .1",
         str(path),
     )

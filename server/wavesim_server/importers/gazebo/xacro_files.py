@@ -25,13 +25,13 @@ def expand(path: Path, folders: SearchPath, arguments: str = "") -> tuple[str, l
     if not path.is_file():
         raise ConfigError("cannot read the file: No such file or directory", str(path))
 
+    missing: list[str] = []
+
     def find(package: str) -> str:
         found = find_package(package, folders)
         if found is None:
-            raise ConfigError(
-                f"$(find {package}): this package was not found; give the folder that contains it with --path",
-                str(path),
-            )
+            missing.append(package)
+            raise LookupError(package)
         return str(found)
 
     original, messages = substitution_args._eval_find, io.StringIO()
@@ -39,9 +39,12 @@ def expand(path: Path, folders: SearchPath, arguments: str = "") -> tuple[str, l
     try:
         with contextlib.redirect_stderr(messages):
             text = str(xacro.process_file(str(path), mappings=given).toxml())
-    except ConfigError:
-        raise
     except Exception as error:  # the package raises many types
+        if missing:
+            raise ConfigError(
+                f"$(find {missing[0]}): this package was not found; give the folder that contains it with --path",
+                str(path),
+            ) from None
         raise ConfigError(f"xacro: {' '.join(str(error).split())[:200]}", str(path)) from None
     finally:
         substitution_args._eval_find = original
