@@ -125,7 +125,7 @@ def mesh_triangles(robot: Robot, shape: LinkShape) -> Floats | None:
         _lose(robot, f"{describe(shape.element)}: mesh {shape.uri} not found; give its folder with --path")
         return None
     if path.suffix.lower().lstrip(".") not in FORMATS:
-        _lose(robot, f"{describe(shape.element)}: mesh {path.name} is no {', '.join(FORMATS)} file")
+        _lose(robot, f"{describe(shape.element)}: the type of the mesh {path.name} is none of {', '.join(FORMATS)}")
         return None
     try:
         parts = read_parts(path)
@@ -133,7 +133,7 @@ def mesh_triangles(robot: Robot, shape: LinkShape) -> Floats | None:
         _lose(robot, f"{describe(shape.element)}: mesh {path.name}: {error}")
         return None
     scale = np.array(shape.size if len(shape.size) == 3 else shape.size[:1] * 3)
-    return np.concatenate([p.vertices[p.triangles] for p in parts]) * scale
+    return np.asarray(np.concatenate([p.vertices[p.triangles] for p in parts]) * scale
 
 
 def _lose(robot: Robot, text: str) -> None:

@@ -114,7 +114,7 @@ class ElementUse:
 
     def fail(self, element: Element, problem: str) -> ConfigError:
         """Return the error for an invalid element."""
-        return ConfigError(f"{describe(element)}: {problem}", f"{self.path}:{element.sourceline or 0}")
+        return ConfigError(f"{describe(element)}: {problem}", f"{self.path}:{element.sourceline}")
 
     def mark(self, element: Element | None) -> None:
         """Mark an element itself as used."""
@@ -206,7 +206,7 @@ class ElementUse:
 
 def _value(element: Element) -> str:
     content = " ".join((element.text or "").split())[:60]
-    values = content or ", ".join(f"{k}={v}" for k, v in element.attrib.items() if k != "name")[:80]
+    values = content or ", ".join(f"{k!s}={v!s}" for k, v in element.attrib.items() if k != "name")[:80]
     return f" = {values}" if values and element.tag != "plugin" else ""
 
 

@@ -74,13 +74,13 @@ def _lrauv(robot: Robot, plugin: Element) -> WaterForces:
     use, link = robot.use, _link(robot, plugin)
     use.mark(plugin)
     use.text(plugin, "namespace")
-    matrices = [
+    added, linear, quadratic = (
         np.diag(-_diagonal(robot, plugin, pattern, default))
         for pattern, default in (("{f}Dot{v}", ADDED_DEFAULT), ("{f}{v}", (20.0,) * 6), ("{f}{v}{v}", (0.0,) * 6))
-    ]
+    )
     if use.flag(plugin, "enable_coriolis", True):
         robot.lost.append(f"{describe(plugin)} / enable_coriolis: this plugin has a Coriolis matrix of its own")
-    return WaterForces(link, *matrices, np.zeros((6, 6)))
+    return WaterForces(link, added, linear, quadratic, np.zeros((6, 6)))
 
 
 def _gz(draft: ModelDraft, robot: Robot, plugin: Element) -> WaterForces:
@@ -88,7 +88,7 @@ def _gz(draft: ModelDraft, robot: Robot, plugin: Element) -> WaterForces:
     use, link = robot.use, _link(robot, plugin)
     use.mark(plugin)
     use.text(plugin, "namespace")
-    w = WaterForces(link, *(np.zeros((6, 6)) for _ in range(4)))
+    w = WaterForces(link, np.zeros((6, 6)), np.zeros((6, 6)), np.zeros((6, 6)), np.zeros((6, 6)))
     for i, f in enumerate(FORCES):
         for j, v in enumerate(RATES):
             w.added[i, j] = -use.number(plugin, f"{f}Dot{v}", 0.0)

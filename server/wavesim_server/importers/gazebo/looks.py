@@ -92,8 +92,8 @@ def _collada(path: Path) -> list[Any]:
             if len(corners) == 3 * mesh.num_faces:
                 points = np.asarray(mesh.vertices, float).reshape(-1, 3) @ at[:3, :3].T + at[:3, 3]
                 colour = scene.materials[mesh.material_index].get("COLOR_DIFFUSE") if scene.materials else None
-                grey = (0.6, 0.6, 0.6) if colour is None else tuple(float(c) for c in list(colour)[:3])
-                parts.append(HullPart(str(node.name), points @ back.T, corners.reshape(-1, 3), grey))
+                red, green, blue = (0.6, 0.6, 0.6) if colour is None else map(float, list(colour)[:3])
+                parts.append(HullPart(str(node.name), points @ back.T, corners.reshape(-1, 3), (red, green, blue)))
         for child in node.children or ():
             walk(child, at)
 

@@ -126,7 +126,7 @@ class _Model:
                     shapes.append(found)
         for sensor in element.findall("sensor"):
             self.use.mark(sensor)
-            kind = sensor.get("gz-type") or sensor.get("ignition-type") or sensor.get("type", "")
+            kind = sensor.get("gz-type") or sensor.get("ignition-type") or sensor.get("type") or ""
             link.sensors.append(LinkSensor(sensor.get("name", kind), kind, self.local_pose(sensor, link), sensor))
         self.robot.links[link.name] = link
 
@@ -226,7 +226,7 @@ def _include_all(robot: Robot, holder: Element, folder: Path, depth: int) -> Non
                 continue
             raise ConfigError(
                 f"<include> names '{uri}', which was not found: give the folder that contains it with --path",
-                f"{robot.use.path}:{include.sourceline or 0}",
+                f"{robot.use.path}:{include.sourceline}",
             )
         root = elements.load(file)
         inner = root.find("model")
@@ -305,7 +305,7 @@ def _change(robot: Robot, model: Element, params: Element) -> None:
         if given.get("action") == "add" and target is not None:
             added = copy.deepcopy(given)
             for key in ("element_id", "action"):
-                added.attrib.pop(key, None)
+                added.attrib.pop(key, "")
             target.append(added)
         else:
             robot.lost.append(f"experimental:params / {given.tag} {given.get('element_id')}: {given.get('action')}")

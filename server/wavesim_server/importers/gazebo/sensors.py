@@ -110,12 +110,12 @@ def add_all(draft: ModelDraft, robot: Robot, body: Body) -> None:
         for pattern, convert in _PLUGINS.items():
             if re.search(pattern, plugin.get("filename", "")):
                 tag = "linkName" if plugin.find("linkName") is not None else "link_name"
-                link = robot.find_link(robot.use.text(plugin, tag))
-                if link is not None:
+                holder = robot.find_link(robot.use.text(plugin, tag))
+                if holder is not None:
                     robot.use.mark(plugin)
                     for silent in _SILENT:
                         robot.use.mark_all(plugin.find(silent))
-                    convert(_Mount(draft, robot, plugin, pattern, body(link.pose)), _plugin_rate(robot, plugin))
+                    convert(_Mount(draft, robot, plugin, pattern, body(holder.pose)), _plugin_rate(robot, plugin))
 
 
 _WITHOUT_AXES = ("gps", "pressure", "salinity", "temperature")
@@ -194,7 +194,7 @@ def _magnetometer(m: _Mount, rate: float) -> None:
 
 def _gps(m: _Mount, rate: float) -> None:
     gps = m.use.child(m.element, "navsat", "gps")
-    keys = {}
+    keys: dict[str, str] = {}
     for tag, names in (("position_sensing", ("hacc", "vacc")), ("velocity_sensing", ("speed_sigma", "speed_sigma"))):
         group = m.use.child(gps, tag)
         for axis, name in zip(("horizontal", "vertical"), names, strict=True):

@@ -161,7 +161,7 @@ def _read_extension(robot: Robot, element: Element) -> None:
         if link is None:
             continue
         use.mark(sensor)
-        kind = sensor.get("gz-type") or sensor.get("type", "")
+        kind = sensor.get("gz-type") or sensor.get("type") or ""
         pose = use.pose(sensor.find("pose"))
         link.sensors.append(LinkSensor(sensor.get("name", kind), kind, pose, sensor))
     for tag in ("visual", "collision"):

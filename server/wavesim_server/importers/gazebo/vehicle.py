@@ -188,12 +188,12 @@ def _corners(robot: Robot, shape: LinkShape, pose: RigidPose) -> Floats | None:
     if shape.kind == "mesh":
         triangles = buoyancy.mesh_triangles(robot, shape)
         return None if triangles is None else pose.position + triangles.reshape(-1, 3) @ pose.rotation.T
-    half = {
-        "box": lambda: np.array(s) / 2,
-        "sphere": lambda: np.full(3, s[0]),
-        "ellipsoid": lambda: np.array(s),
-        "capsule": lambda: np.array([s[0], s[0], s[1] / 2 + s[0]]),
-    }.get(shape.kind, lambda: np.array([s[0], s[0], s[1] / 2]))()
+    if shape.kind == "box":
+        half = np.array(s) / 2
+    elif shape.kind in ("sphere", "ellipsoid"):
+        half = np.array(s if len(s) == 3 else s * 3)
+    else:
+        half = np.array([s[0], s[0], s[1] / 2 + (s[0] if shape.kind == "capsule" else 0.0)])
     signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], float)
     return np.asarray(pose.position + (signs * half) @ pose.rotation.T)
 
