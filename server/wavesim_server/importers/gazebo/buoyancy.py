@@ -133,7 +133,7 @@ def mesh_triangles(robot: Robot, shape: LinkShape) -> Floats | None:
         _lose(robot, f"{describe(shape.element)}: mesh {path.name}: {error}")
         return None
     scale = np.array(shape.size if len(shape.size) == 3 else shape.size[:1] * 3)
-    return np.asarray(np.concatenate([p.vertices[p.triangles] for p in parts]) * scale
+    return np.asarray(np.concatenate([p.vertices[p.triangles] for p in parts]) * scale)
 
 
 def _lose(robot: Robot, text: str) -> None:
