@@ -19,6 +19,7 @@ EXTRAS = {
     "pyulog": "autopilots",
     "scipy": "scenes",
     "trimesh": "scenes",
+    "xacro": "gazebo",
 }
 
 STUDIES = (

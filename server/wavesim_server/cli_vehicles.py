@@ -138,7 +138,15 @@ def draw(name: str, out: Path | None, models: Path | None) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--section",
-    help="Section of a DUNE .ini file, robot of a Stonefish scenario or agent of a HoloOcean scenario to import.",
+    help="Section of a DUNE .ini file, model of an SDF file, robot of a Stonefish scenario or agent of a HoloOcean "
+    "scenario to import.",
+)
+@click.option(
+    "--path",
+    "folders",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Folder to search for model://, package:// and $(find ...) in SDF, URDF and xacro files. Repeatable.",
 )
 @click.option(
     "--set",
@@ -153,13 +161,21 @@ def draw(name: str, out: Path | None, models: Path | None) -> None:
     "--out", type=click.Path(path_type=Path), help="Models file to write; default: print it to standard output."
 )
 def import_(
-    file: Path, section: str | None, settings: tuple[str, ...], angles: str | None, partial: bool, out: Path | None
+    file: Path,
+    section: str | None,
+    folders: tuple[Path, ...],
+    settings: tuple[str, ...],
+    angles: str | None,
+    partial: bool,
+    out: Path | None,
 ) -> None:
     """Convert another program's parameter files into a models file.
 
     FILE is a DUNE vsim-models.ini (with --section), a Panisim or Makara folder, or a hilsim, UUV Simulator or MarineGym
-    YAML file. It can also be a Stonefish scenario (.scn), a HoloOcean scenario (.json), or the source code of a vehicle of
-    Fossen's Python Vehicle Simulator (.py) or the MSS toolbox (.m), which is evaluated but never run. The output of panel codes works too: a Capytaine NetCDF file, a HydRA JSON file, a NEMOH folder, or a
+    YAML file. Vehicles of Gazebo and UUV Simulator are SDF, URDF or xacro files (with --path). FILE can also be a Stonefish
+    scenario (.scn), a HoloOcean scenario (.json), or the source code of a vehicle of Fossen's Python Vehicle Simulator
+    (.py) or the MSS toolbox (.m), which is evaluated but never run. The output of panel codes works too: a Capytaine
+    NetCDF file, a HydRA JSON file, a NEMOH folder, or a
     WAMIT .1 file with its .3 or .4 and .hst files in the same folder. The command names each missing value so that you
     can add it with --set. It reports everything that it omits. For a Panisim folder, it uses the values in
     Panisim's manual for missing values and adds a note about each.
@@ -172,7 +188,7 @@ def import_(
         if not equals:
             raise click.UsageError(f"invalid --set {item}: use KEY=VALUE")
         pairs[key.strip()] = value
-    found = read(file, section, pairs, angles, partial)
+    found = read(file, section, pairs, angles, partial, folders)
     for note in found.notes:
         echo(f"note: {note}", err=True)
     if found.files and out is None:

@@ -214,7 +214,7 @@ class Twin:
                 rows = np.array(f.aerofoil.rows).reshape(-1, 3)  # type: ignore[union-attr]
                 cl, cd = (np.interp(attack, rows[:, 0], rows[:, k]) for k in (1, 2))
                 size = 0.5 * self.density * f.area * np.hypot(along, over)
-                force = size * ((cl * over - cd * along) * chord + (cl * along - cd * over) * normal)
+                force = size * ((-cl * over - cd * along) * chord + (cl * along - cd * over) * normal)
                 tau += np.concatenate([force, np.cross(f.position, force)])
         return tau
 

@@ -56,13 +56,22 @@ def _main_file(folder: Path) -> Path:
     for path in files:
         if path.name.lower() == "nemoh.cal":
             return path.parent
-    for endings in ((".nc", ".nc4"), (".1",), ("_hydra.json",), (".json",), (".yaml", ".yml"), (".ini",)):
+    for endings in (
+        (".sdf",),
+        (".urdf",),
+        (".nc", ".nc4"),
+        (".1",),
+        ("_hydra.json",),
+        (".json",),
+        (".yaml", ".yml"),
+        (".ini",),
+    ):
         for path in files:
             if path.name.lower().endswith(endings):
                 return path
     raise RequestFailed(
-        "no vessel found: upload a Panisim folder (it contains geometry.yml), a HydRA .json, a Capytaine .nc, WAMIT files "
-        "or a NEMOH folder"
+        "no vessel found: upload a Panisim folder (it contains geometry.yml), an SDF or URDF file, a HydRA .json, a Capytaine "
+        ".nc, WAMIT files or a NEMOH folder"
     )
 
 

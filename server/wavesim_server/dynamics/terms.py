@@ -250,7 +250,7 @@ def aerofoils(block: Floats, params: Floats, work: Floats, model_ints: Ints, tab
             cl = tables[table, 0, i] + (place - i) * (tables[table, 0, i + 1] - tables[table, 0, i])
             cd = tables[table, 1, i] + (place - i) * (tables[table, 1, i + 1] - tables[table, 1, i])
             size = params[o + P.FOIL_AREA] * math.sqrt(speed2) * element(block, B.ACTUATOR_EFFECT + THRUSTERS + k, l)
-            fc = size * (cl * across - cd * along)
+            fc = -size * (cl * across + cd * along)
             fn = size * (cl * along - cd * across)
             fx, fy, fz = fc * cx + fn * nx, fc * cy + fn * ny, fc * cz + fn * nz
             work[W.FORCE * LANES + l] += fx

@@ -38,14 +38,18 @@ SETTINGS = {
     "derivatives": "`prime` or `dimensional`: system of units of the hydrodynamic derivatives",
     "hull-file": "panel hull of WAMIT or HydRA (.gdf), for the cross-flow drag",
     "data-folder": "folder of the simulator's data, for the meshes and files that a scenario names",
-    "thrust-limit": "largest thrust in either direction of thrusters for which the file states no limit, in N",
+    "volume": "displaced volume in m3",
+    "thrust-limit": "maximum thrust in N, in either direction, of the thrusters for which the file states no limit",
+    "coriolis": "`fossen` (default), or `gz` for the Coriolis forces of gz-sim, which have the opposite sign",
+    "xacro": "arguments of a xacro file: `NAME:=VALUE ...`",
+    "forward": "axis of the link that points ahead: `x` (default), `-x`, `y` or `-y`",
     "active": "free degrees of freedom: `u v r` for a boat in the horizontal plane, `u v w p q r` for all of them",
 }
 EMPTY_VALUES: tuple[Any, ...] = (None, 0, 0.0, "", "None", "none", False)
 
 
 class ImportedModel(NamedTuple):
-    """A models file, notes for the user, and the contents of the additional files to which the models file refers."""
+    """A models file, notes for the user, and the content of the additional files to which the models file refers."""
 
     xml: str
     notes: list[str]
@@ -116,7 +120,7 @@ class ModelDraft:
     unused: list[str] = field(default_factory=list)  #: content of the imported file that a model cannot represent
     notes: list[str] = field(default_factory=list)
     used_settings: set[str] = field(default_factory=set)
-    #: contents of the files that the model refers to, by name; they are to be written next to the models file
+    #: content of the files that the model refers to, by name; they are to be written next to the models file
     files: dict[str, str | bytes] = field(default_factory=dict)
 
     def add(self, tag: str, content: str = "", **attributes: str) -> etree._Element:
@@ -161,7 +165,9 @@ class ModelDraft:
         """Return the text that the user supplied for a value that the file lacks; record a gap if there is none."""
         self.used_settings.add(key)
         if key not in self.settings:
-            self.missing.append(f"--set {key}=...  ({SETTINGS[key]}{why})")
+            gap = f"--set {key}=...  ({SETTINGS[key]}{why})"
+            if gap not in self.missing:
+                self.missing.append(gap)
             return None
         return self.settings[key].strip()
 
