@@ -146,7 +146,7 @@ def draw(name: str, out: Path | None, models: Path | None) -> None:
     "folders",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Folder to search for model://, package:// and $(find ...) in SDF, URDF and xacro files. Repeatable.",
+    help="Folder to search for files that an SDF, URDF or xacro file or a Stonefish scenario names. Repeatable.",
 )
 @click.option(
     "--set",

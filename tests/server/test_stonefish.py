@@ -79,7 +79,7 @@ def scene(tmp_path: Path) -> Path:
 
 
 def body(scene: Path) -> parts.StonefishBody:
-    scenario = StonefishScenario(scene, {}, None)
+    scenario = StonefishScenario(scene, {}, ())
     base = scenario.root.find("robot/base_link")
     assert base is not None
     return parts.body(base, scenario, {"Foam": 800.0, "Steel": 7800.0}, 1020.0)
@@ -188,7 +188,7 @@ def test_thrusters_of_older_versions(scene: Path) -> None:
         ('value="Probe"/>', 'value="Probe"/><arg name="x"/>', ""),
         ("$(arg name)", "$(arg title)", "--set arg.title="),
         ("${2*0.6}", "${2*side}", "2*side"),
-        ("skid.obj", "lost.obj", "data-folder"),
+        ("skid.obj", "lost.obj", "--path"),
         ('name="Foam"/><look', 'name="Cork"/><look', "Cork"),
         ('type="cylinder"', 'type="torus"', "torus"),
         ('"first_order"', '"magnetic"', "magnetic"),

@@ -74,7 +74,7 @@ def _read(
         if path.is_dir():
             return panisim.read(path, settings, angles)
         if path.suffix in (".scn", ".xml") and stonefish.is_scenario(path):
-            return stonefish.read(path, section, settings, angles)
+            return stonefish.read(path, section, settings, angles, folders)
         if path.suffix in (".py", ".m"):
             return fossen.read(path, settings, angles)
         if path.suffix == ".ini":

@@ -37,7 +37,6 @@ SETTINGS = {
     "type": "`surface` or `underwater`: type of the vessel",
     "derivatives": "`prime` or `dimensional`: system of units of the hydrodynamic derivatives",
     "hull-file": "panel hull of WAMIT or HydRA (.gdf), for the cross-flow drag",
-    "data-folder": "folder of the simulator's data, for the meshes and files that a scenario names",
     "volume": "displaced volume in m3",
     "thrust-limit": "maximum thrust in N, in either direction, of the thrusters for which the file states no limit",
     "coriolis": "`fossen` (default), or `gz` for the Coriolis forces of gz-sim, which have the opposite sign",

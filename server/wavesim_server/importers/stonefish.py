@@ -7,6 +7,7 @@ further links are listed.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,15 +30,18 @@ def is_scenario(path: Path) -> bool:
     return path.suffix in (".scn", ".xml") and re.search(rb"<scenario[\s>]", path.read_bytes()) is not None
 
 
-def read(path: Path, section: str | None, settings: dict[str, str], angles: str | None) -> ModelDraft:
-    """Return the draft model of a robot. ``section`` names it if the scenario contains several."""
-    folder = settings.get("data-folder")
+def read(
+    path: Path, section: str | None, settings: dict[str, str], angles: str | None, folders: Sequence[Path] = ()
+) -> ModelDraft:
+    """Return the draft model of a robot. ``section`` names it if the scenario contains several. ``folders`` are searched
+    for the files that the scenario names.
+    """
     arguments = {k.removeprefix(PREFIX): v for k, v in settings.items() if k.startswith(PREFIX)}
-    scenario = StonefishScenario(path, arguments, None if folder is None else Path(folder.strip()))
+    scenario = StonefishScenario(path, arguments, folders)
     robot = _robot(scenario, section)
     name = re.sub(r"[^a-z0-9-]+", "-", robot.get("name", "robot").lower()).strip("-") or "robot"
     draft = ModelDraft(name, f"{path.name} (Stonefish), robot {robot.get('name')}", settings, angles)
-    draft.used_settings |= {"data-folder"} | {PREFIX + a for a in scenario.used_arguments}
+    draft.used_settings |= {PREFIX + a for a in scenario.used_arguments}
     base = robot.find("base_link")
     if base is None:
         raise ConfigError(f"the robot '{robot.get('name')}' has no <base_link>", str(path))

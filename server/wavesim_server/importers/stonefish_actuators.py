@@ -260,8 +260,7 @@ def _ballast(
         found = scenario.locate(mesh.get("filename", ""))
         if found is None:
             raise ConfigError(
-                f"actuator '{name}': the mesh '{mesh.get('filename')}' was not found; state the folder of the data with --set "
-                "data-folder=...",
+                f"actuator '{name}': the mesh '{mesh.get('filename')}' was not found; state its folder with --path",
                 str(scenario.path),
             )
         tanks.append(shapes.mass_properties(shapes.read(found, 1.0), -1.0)[:2])

@@ -181,8 +181,7 @@ def _geometry(
     found = scenario.locate(file.get("filename", ""))
     if found is None:
         raise ConfigError(
-            f"{where}: the mesh '{file.get('filename')}' was not found; state the folder of the data with --set "
-            "data-folder=...",
+            f"{where}: the mesh '{file.get('filename')}' was not found; state its folder with --path",
             str(scenario.path),
         )
     return (

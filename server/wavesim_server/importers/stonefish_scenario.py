@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,10 +25,10 @@ _MATHS = ("sqrt", "sin", "cos", "tan", "exp", "atan2", "abs")
 
 
 class StonefishScenario:
-    """A scenario with everything that it includes. ``folder`` is the folder of the simulator's data, if given."""
+    """A scenario with everything that it includes. ``folders`` are searched for its files."""
 
-    def __init__(self, path: Path, arguments: dict[str, str], folder: Path | None) -> None:
-        self.path, self._folder = path, folder
+    def __init__(self, path: Path, arguments: dict[str, str], folders: Sequence[Path]) -> None:
+        self.path, self._folders = path, folders
         self.used_arguments: set[str] = set()
         self.root = self._parse(path)
         self._substitute(self.root, arguments)
@@ -53,7 +54,7 @@ class StonefishScenario:
         found = self.locate(file)
         if found is None:
             raise ConfigError(
-                f"the included file '{file}' was not found; state the folder of the data with --set data-folder=...",
+                f"the included file '{file}' was not found; state its folder with --path",
                 str(self.path),
             )
         own = {a.get("name", ""): a.get("value", "") for a in include.findall("arg")}
@@ -99,8 +100,7 @@ class StonefishScenario:
         package = _FIND.match(file)
         name = _FIND.sub("", file)
         places = [self.path.parent, *self.path.resolve().parents]
-        if self._folder is not None:
-            places.insert(0, self._folder)
+        places[:0] = self._folders
         if package is not None:
             places = [
                 q for p in places for q in (p if p.name == package[1].strip() else p / package[1].strip(),)
