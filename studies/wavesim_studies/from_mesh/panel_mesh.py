@@ -24,6 +24,7 @@ ROUNDS = 12  #: rounds of Lloyd's algorithm
 #: weight of a change of the normal relative to a distance of one panel. It keeps the two sides of a plate apart
 NORMAL_WEIGHT = 0.7
 NEIGHBOURS = 8  #: vertices that are compared with the mirror image of a vertex
+MOST_HOLES = 0.02  #: largest area of holes that is accepted, relative to the area of the sections
 SMALLEST_PANEL = 1e-3  #: panels with an area below this fraction of the mean are omitted: their corners are on a line
 ON_PLANE = 1e-6  #: distance from a plane of symmetry or from the waterline that counts as zero, relative to the size
 
@@ -107,8 +108,8 @@ def remesh(t: Array, panels: int, symmetric: bool, waterline: bool = False) -> P
     """Return a mesh of about ``panels`` even triangles.
 
     If ``symmetric`` is true, the half with y >= 0 is meshed. If ``waterline`` is true, the surface ends at z = 0 (with z
-    up), and the edge of the mesh stays there. Otherwise, the mesh is scaled to the volume of the surface. Raises
-    ValueError if the surface cannot be meshed with so few panels.
+    up), the edge of the mesh stays there, and the mesh is scaled to the hydrostatics of the hull. Otherwise, a linear map gives the mesh the volume, the centre and the second
+    moments of the body. Raises ValueError if the surface cannot be meshed with so few panels.
     """
     whole = hull_geometry.area(t)
     if len(t) > MOST_SAMPLES:
@@ -116,9 +117,9 @@ def remesh(t: Array, panels: int, symmetric: bool, waterline: bool = False) -> P
     half = cut(t, 1, 0.0) if symmetric else t
     edge = float(np.sqrt(whole / panels * 4.0 / np.sqrt(3.0)))
     points, faces = _sample(half, edge / np.sqrt(SAMPLES_PER_PANEL))
-    count = max(int(round(0.5 * panels * hull_geometry.area(half) / whole)), 4)
-    label = _patches(points, faces, count, edge)
     planes = [axis for axis, used in ((1, symmetric), (2, waterline)) if used]
+    count = 0.5 * panels * hull_geometry.area(half) / whole + 0.5 * _cut_length(points, faces, planes) / edge
+    label = _patches(points, faces, max(round(count), 4), edge)
     vertices = _corners(points, faces, label, planes, edge)
     found = label[faces]
     found = found[(found[:, 0] != found[:, 1]) & (found[:, 1] != found[:, 2]) & (found[:, 2] != found[:, 0])]
@@ -132,14 +133,70 @@ def remesh(t: Array, panels: int, symmetric: bool, waterline: bool = False) -> P
     used, at = np.unique(found, return_inverse=True)
     mesh = PanelMesh(vertices[used], at.reshape(-1, 3), symmetric)
     if waterline:
-        return mesh
+        return _as_afloat(mesh, t, panels)
     before, after = hull_geometry.mass_properties(t), hull_geometry.mass_properties(mesh.triangles)
     if not 0.5 < after.volume / before.volume < 2.0:
         raise ValueError(f"the surface cannot be represented by {panels} panels: use more panels")
-    factor = (before.volume / after.volume) ** (1.0 / 3.0)
-    centre = after.centre * np.array([1.0, 0.0 if symmetric else 1.0, 1.0])
-    target = before.centre * np.array([1.0, 0.0 if symmetric else 1.0, 1.0])
-    return mesh._replace(vertices=target + factor * (mesh.vertices - centre))
+    map_ = _root(_second_moments(before)) @ np.linalg.inv(_root(_second_moments(after)))
+    map_ *= (before.volume / (np.linalg.det(map_) * after.volume)) ** (1.0 / 3.0)
+    moved = before.centre + (mesh.vertices - after.centre) @ map_.T
+    if symmetric:
+        moved[mesh.vertices[:, 1] == 0.0, 1] = 0.0
+    return mesh._replace(vertices=moved)
+
+
+def _cut_length(points: Array, faces: Array, planes: list[int]) -> float:
+    """Return the length of the edges of a surface that are on the planes at which it was cut."""
+    length = 0.0
+    for axis in planes:
+        on = points[:, axis] == 0.0
+        for k in range(3):
+            a, b = faces[:, k], faces[:, (k + 1) % 3]
+            both = on[a] & on[b]
+            length += float(np.sqrt(((points[a[both]] - points[b[both]]) ** 2).sum(axis=1)).sum())
+    return length
+
+
+def _as_afloat(mesh: PanelMesh, t: Array, panels: int) -> PanelMesh:
+    """Return a mesh that is scaled along each axis to the volume of the hull and to the second moments of its water
+    plane. Raises ValueError if the mesh has holes.
+    """
+    (volume, middle, xx, yy), (v, c, x, y) = _afloat(t), _afloat(mesh.triangles)
+    if min(volume, xx, yy) <= 0.0 or min(v, x, y) <= 0.0 or not 0.5 < v / volume < 2.0:
+        raise ValueError(f"the hull cannot be represented by {panels} panels: use more panels")
+    a = mesh.triangles
+    ahead = np.cross(a[:, 1] - a[:, 0], a[:, 2] - a[:, 0])[:, 0]
+    if abs(float(ahead.sum())) > MOST_HOLES * float(np.abs(ahead).sum()):
+        raise ValueError("the surface of the hull is open below the waterline: close it")
+    rx, ry = xx / x, yy / y
+    fx, fy = (rx**3 / ry) ** 0.125, (ry**3 / rx) ** 0.125
+    factor = np.array([fx, fy, volume / (v * fx * fy)])
+    shift = np.array([middle - fx * c, 0.0, 0.0])
+    return mesh._replace(vertices=shift + factor * mesh.vertices)
+
+
+def _afloat(t: Array) -> tuple[float, float, float, float]:
+    """Return, for a surface that ends at z = 0: the volume below this plane, and for the water plane its centre (x) and
+    its second moments along x (about the centre) and along y.
+    """
+    down = -0.5 * np.cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0])[:, 2]
+    x, y, z = np.moveaxis(t, 2, 0)
+    area = max(float(down.sum()), 1e-300)
+    middle = float((down * x.mean(axis=1)).sum()) / area
+    x = x - middle
+    xx, yy = (float((down * ((k**2).sum(axis=1) + k.sum(axis=1) ** 2)).sum()) / 12.0 for k in (x, y))
+    return -float((down * z.mean(axis=1)).sum()), middle, xx, yy
+
+
+def _second_moments(p: hull_geometry.MassProperties) -> Array:
+    """Return the mean of the products of the coordinates (3, 3) about the centre of a volume."""
+    return np.asarray((0.5 * np.trace(p.inertia) * np.eye(3) - p.inertia) / p.volume)
+
+
+def _root(m: Array) -> Array:
+    """Return the square root of a symmetric positive definite matrix."""
+    values, vectors = np.linalg.eigh(m)
+    return np.asarray((vectors * np.sqrt(values)) @ vectors.T)
 
 
 def _sample(t: Array, longest: float) -> tuple[Array, Array]:

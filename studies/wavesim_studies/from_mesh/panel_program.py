@@ -26,13 +26,15 @@ from typing import Any
 import numpy as np
 
 MEMORY = 6 << 30  #: maximum address space of this program, in bytes
-ANGLES = 72  #: directions of the Kochin functions over the full circle
+ANGLES = 240  #: directions of the Kochin functions over the full circle, in steps of 1.5 deg
 DOFS = ("Surge", "Sway", "Heave", "Roll", "Pitch", "Yaw")
 
 
 def solve(given: Any) -> dict[str, Any]:
     """Return the arrays of OUT.npz for the arrays of IN.npz."""
     import capytaine
+    from capytaine.bem.airy_waves import froude_krylov_force
+    from capytaine.post_pro.kochin import compute_kochin
 
     capytaine.set_logging("ERROR")
     mesh = capytaine.Mesh(vertices=given["vertices"], faces=given["faces"], auto_check=False)
@@ -76,7 +78,7 @@ def solve(given: Any) -> dict[str, Any]:
         return out
     water["g"] = float(given["gravity"])
     print("0.02 added mass at infinite frequency", flush=True)
-    angles = np.linspace(0.0, 2.0 * np.pi, ANGLES + 1)
+    angles = 2.0 * np.pi / ANGLES * np.arange(ANGLES)
     rows: dict[str, list[Any]] = {
         k: [] for k in ("added_mass", "damping", "force", "kochin_radiation", "kochin_diffraction")
     }
@@ -91,18 +93,12 @@ def solve(given: Any) -> dict[str, Any]:
         a, b = matrices(radiated)
         rows["added_mass"].append(a)
         rows["damping"].append(b)
-        rows["force"].append(
-            [[s.forces[d] + _incident_force(capytaine, s, d) for d in DOFS] for s in scattered]
-        )
-        rows["kochin_radiation"].append([capytaine.compute_kochin(r, angles) for r in radiated])
-        rows["kochin_diffraction"].append([capytaine.compute_kochin(s, angles) for s in scattered])
+        incident = [froude_krylov_force(s.problem) for s in scattered]
+        rows["force"].append([[s.forces[d] + f[d] for d in DOFS] for s, f in zip(scattered, incident, strict=True)])
+        rows["kochin_radiation"].append([compute_kochin(r, angles) for r in radiated])
+        rows["kochin_diffraction"].append([compute_kochin(s, angles) for s in scattered])
         print(f"{0.02 + 0.98 * (k + 1) / len(frequencies):.3f} waves of {2.0 * np.pi / w:.3g} s", flush=True)
     return out | {name: np.array(values) for name, values in rows.items()} | {"angles": angles}
-
-
-def _incident_force(capytaine: Any, scattered: Any, dof: str) -> complex:
-    """Return the force of the undisturbed wave (Froude and Krylov)."""
-    return complex(capytaine.bem.airy_waves.froude_krylov_force(scattered.problem)[dof])
 
 
 def main(arguments: list[str]) -> int:

@@ -110,7 +110,7 @@ def added_mass(
 def _extrapolated(counts: tuple[int, ...], rows: Array, symmetric: bool) -> AddedMassResult:
     """Extrapolate the rows (2, meshes, 6, 6) to panels of size zero."""
     best, first, second = (np.array([limit(counts, r, order) for r in rows]) for order in (ORDER, 1.0, 2.0))
-    matrix = best.mean(axis=0)
+    matrix = _positive(best.mean(axis=0))
     uncertainty = 0.5 * np.abs(best[0] - best[1]) + 0.5 * np.abs(first - second).mean(axis=0)
     share = float(np.max(np.diag(uncertainty)[:3] / np.maximum(np.diag(matrix)[:3], 1e-300)))
     notes = (
@@ -118,6 +118,15 @@ def _extrapolated(counts: tuple[int, ...], rows: Array, symmetric: bool) -> Adde
         *(("the mesh is treated as symmetric about the centre plane",) if symmetric else ()),
     )
     return AddedMassResult(matrix, uncertainty, counts, rows, notes)
+
+
+def _positive(m: Array) -> Array:
+    """Return the matrix without negative eigenvalues, which the extrapolation of zero can give (roll of a sphere)."""
+    unit = np.diag([*np.full(3, np.trace(m[:3, :3])), *np.full(3, max(np.trace(m[3:, 3:]), 1e-12 * np.trace(m[:3, :3])))])
+    unit = np.sqrt(unit / 3.0)
+    back = np.linalg.inv(unit)
+    values, vectors = np.linalg.eigh(back @ m @ back)
+    return np.asarray(unit @ (vectors * np.maximum(values, 0.0)) @ vectors.T @ unit)
 
 
 def limit(panels: Sequence[int], values: Array, order: float) -> Array:
