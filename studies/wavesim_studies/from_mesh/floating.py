@@ -219,7 +219,8 @@ def _solution(
 
 def mean_drift(found: dict[str, Array], motion: Array, w: Array, density: float, headings: Array) -> Array:
     """Return the mean force in surge and sway and the mean moment in yaw (3, f, h) per squared wave amplitude, in the
-    axes of panel codes, from the Kochin functions and the motions (6, f, h).
+    axes of panel codes, from the Kochin functions and the motions (6, f, h). The forces assume that the hull takes no
+    energy from the waves.
     """
     h = 1j * (
         found["kochin_diffraction"] + np.einsum("fit,ifh->fht", found["kochin_radiation"], motion)
@@ -228,17 +229,16 @@ def mean_drift(found: dict[str, Array], motion: Array, w: Array, density: float,
     order = np.fft.fftfreq(len(angles), 1.0 / len(angles))
     slope = np.fft.ifft(1j * order * np.fft.fft(h, axis=2), axis=2)
     at = np.round(headings / angles[1]).astype(int) % len(angles)
-    rows = np.arange(len(headings))
-    ahead, ahead_slope = h[:, rows, at], slope[:, rows, at]
+    ahead_slope = slope[:, np.arange(len(headings)), at]
     k = (w * w / GRAVITY)[:, None]
-    near, far = 2.0 * np.pi * density * w[:, None], 2.0 * np.pi * density * k * k
-    power, step = np.abs(h) ** 2, angles[1]
-    twist = (np.conj(h) * slope).imag.sum(axis=2) * step
+    far = 2.0 * np.pi * density * k * k * angles[1]
+    power = np.abs(h) ** 2
+    twist = (np.conj(h) * slope).imag.sum(axis=2)
     return np.array(
         [
-            -near * np.cos(headings) * ahead.imag - far * (power * np.cos(angles)).sum(axis=2) * step,
-            -near * np.sin(headings) * ahead.imag - far * (power * np.sin(angles)).sum(axis=2) * step,
-            near / k * ahead_slope.real - far / k * twist,
+            far * (power * (np.cos(headings)[:, None] - np.cos(angles))).sum(axis=2),
+            far * (power * (np.sin(headings)[:, None] - np.sin(angles))).sum(axis=2),
+            2.0 * np.pi * density * w[:, None] / k * ahead_slope.real - far / k * twist,
         ]
     )
 

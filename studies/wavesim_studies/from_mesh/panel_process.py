@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -44,7 +45,13 @@ def run(given: dict[str, Any], progress: Progress = no_progress, seconds: int = 
         command = [sys.executable, "-m", "wavesim_studies.from_mesh.panel_program", source, out, str(seconds)]
         with (
             errors.open("wb") as stream,
-            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stream) as program,
+            subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=stream,
+                env=os.environ | {"OMP_WAIT_POLICY": "passive"},  # waiting threads leave the cores to other programs
+            ) as program,
         ):
             late = threading.Timer(seconds, program.kill)
             late.start()

@@ -126,7 +126,8 @@ def _positive(m: Array) -> Array:
     unit = np.sqrt(unit / 3.0)
     back = np.linalg.inv(unit)
     values, vectors = np.linalg.eigh(back @ m @ back)
-    return np.asarray(unit @ (vectors * np.maximum(values, 0.0)) @ vectors.T @ unit)
+    found = unit @ (vectors * np.maximum(values, 0.0)) @ vectors.T @ unit
+    return np.asarray(0.5 * (found + found.T))
 
 
 def limit(panels: Sequence[int], values: Array, order: float) -> Array:
