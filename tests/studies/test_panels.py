@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,17 @@ import pytest
 import trimesh
 
 from tests.physics import hemisphere as h
+from tests.physics.test_waves import regular
+from wavesim_server import Simulation
+from wavesim_server.environment import weather
 from wavesim_server.importers.model_draft import ModelDraft
 from wavesim_server.spheroid import spheroid_added_mass
 from wavesim_studies.from_mesh import floating, panel_mesh, panel_process, panels
 from wavesim_world import hull_geometry
+from wavesim_world.config import LoadedConfig
+from wavesim_world.config.build import read_models
+
+Make = Callable[..., LoadedConfig]
 
 WITH_PANELS = pytest.mark.skipif(importlib.util.find_spec("capytaine") is None, reason="needs capytaine")
 TURN = np.array([[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]])  # a rotation
@@ -41,7 +50,9 @@ def test_a_box_becomes_even_panels_with_sharp_edges(symmetric: bool) -> None:
     assert np.abs(cross.sum(axis=0)).max() < 1e-3 * size.sum()  # otherwise the surface has holes
     assert hull_geometry.area(found) == pytest.approx(hull_geometry.area(t), rel=0.02)
     assert hull_geometry.mass_properties(found).volume == pytest.approx(1.0, rel=1e-9)
-    assert np.allclose(hull_geometry.mass_properties(found).inertia, hull_geometry.mass_properties(t).inertia, atol=3e-3)
+    assert np.allclose(
+        hull_geometry.mass_properties(found).inertia, hull_geometry.mass_properties(t).inertia, atol=3e-3
+    )
     assert mesh.panels == pytest.approx(600, rel=0.25) and size.std() < 0.6 * size.mean()
 
 
@@ -104,16 +115,17 @@ def test_added_mass_of_a_spheroid() -> None:
 @WITH_PANELS
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("name", "wanted"),
+    ("name", "wanted", "share"),
     [
-        ("sphere", (0.5, 0.5, 0.5)),
-        ("spheroid", (0.05912, 0.89426, 0.89426)),  # Lamb, length 5 diameters
-        ("cylinder", (None, 0.90, 0.90)),  # DNV-RP-C205, table D-2: length 5 diameters, across the axis
-        ("cube", (0.64, 0.64, 0.64)),  # Yu and Yarwood 1961, Stelson and Mavis 1957: 0.638 to 0.67
+        ("sphere", (0.5, 0.5, 0.5), 0.02),
+        ("spheroid", (0.05912, 0.89426, 0.89426), 0.02),  # Lamb, length 5 diameters
+        ("cylinder", (None, 0.90, 0.90), 0.03),  # DNV-RP-C205, length 5 diameters, across the axis
+        # both formulations converge to this value; DNV-RP-C205 states 0.68 for a square prism of this length
+        ("cube", (0.638, 0.638, 0.638), 0.02),
     ],
 )
-def test_closed_forms(name: str, wanted: tuple[float | None, ...]) -> None:
-    """Added mass over displaced mass, within 2 %."""
+def test_closed_forms(name: str, wanted: tuple[float | None, ...], share: float) -> None:
+    """Added mass over displaced mass."""
     if name == "cylinder":
         t = np.array(trimesh.creation.cylinder(0.1, 1.0, sections=96).triangles)[:, :, [2, 0, 1]]
     else:
@@ -121,7 +133,71 @@ def test_closed_forms(name: str, wanted: tuple[float | None, ...]) -> None:
     found = panels.added_mass(t, density=1.0 / hull_geometry.mass_properties(t).volume)
     for k, value in enumerate(wanted):
         if value is not None:
-            assert found.matrix[k, k] == pytest.approx(value, rel=0.02), (name, k)
+            assert found.matrix[k, k] == pytest.approx(value, rel=share), (name, k)
+
+
+@pytest.fixture(scope="module")
+def bowl() -> floating.PanelSolution:
+    """Hulme's hemisphere, as a whole sphere that floats to its middle."""
+    t = np.array(trimesh.creation.icosphere(4, radius=h.RADIUS).triangles)
+    t *= (2.0 * h.MASS / h.DENSITY / hull_geometry.mass_properties(t).volume) ** (1.0 / 3.0)
+    return floating.floating_hull(
+        t, h.MASS, (0.0, 0.0, 1.0), 10.0 * h.MASS * np.eye(3), h.DENSITY, panels=(150, 400), frequencies=24
+    )
+
+
+@WITH_PANELS
+@pytest.mark.long
+def test_hulmes_hemisphere_from_its_mesh(bowl: floating.PanelSolution) -> None:
+    """Heave with 400 panels, and the mean drift in head sea: downwind, and none across."""
+    c, o = bowl.results.coefficients, bowl.results.operators
+    assert c is not None and o is not None and o.drift is not None and c.infinite is not None
+    inner = (c.frequencies > h.FREQUENCIES[0]) & (c.frequencies < h.FREQUENCIES[-1])
+    w = c.frequencies[inner]
+    for found, table, share in (
+        (c.added_mass[inner, 2, 2], h.ADDED, 0.04),
+        (c.damping[inner, 2, 2], h.DAMPING, 0.07),
+        (np.abs(o.response[2, inner, 0]), h.FORCE, 0.02),
+    ):
+        wanted = np.interp(w, h.FREQUENCIES, table)
+        assert np.abs(found - wanted).max() < share * wanted.max()
+    assert not c.damping[:, 3:].any()  # its rotations radiate no waves
+    half = len(o.headings) // 2  # head sea
+    assert (o.drift[0, :, half] < 0.0).all() and np.abs(o.drift[1, :, half]).max() < 1e-6 * np.abs(o.drift[0]).max()
+
+
+@WITH_PANELS
+@pytest.mark.long
+@pytest.mark.compiled
+def test_the_model_heaves_in_waves_as_the_panel_method_says(
+    config: Make, bowl: floating.PanelSolution, tmp_path: Path
+) -> None:
+    """The engine in regular waves, against the motions in the frequency domain: 3 %."""
+    draft = ModelDraft("bowl", "test", {}, None)
+    draft.attributes |= {"type": "surface", "coriolis_added": "plane", "active": "w"}
+    draft.add("box", length="10 m", width="10 m", height="10 m")
+    bowl.add_to(draft, [0.0] * 6)
+    written = draft.xml(tmp_path / "bowl.xml", False)
+    (tmp_path / "bowl.xml").write_text(written.xml)
+    for name, text in written.files.items():
+        (tmp_path / name).write_text(text)
+    model = read_models(tmp_path / "bowl.xml")["bowl"]
+    assert bowl.results.operators is not None
+    for w in (0.8, 1.1, 1.5):
+        loaded = config(f'<time step="20 ms"/><world density="1000 kg/m3">{regular(0.05, w)}</world>')
+        sim = Simulation(dataclasses.replace(loaded, models={"bowl": model}))
+        row = sim.enter("b", "bowl")
+        sim.advance(4000)
+        size, z, angle = sim.weather_model.weather.sea[0, weather.S_AMPLITUDE], [], []
+        for _ in range(round(3 * 2 * math.pi / w / 0.1)):
+            sim.advance(5)
+            z.append(sim.state()["p_WB_W"][row][2])
+            angle.append(w * sim.time_ns * 1e-9)
+        fit = np.linalg.lstsq(
+            np.stack([np.cos(angle), np.sin(angle), np.ones(len(z))], axis=1), np.array(z), rcond=None
+        )[0]
+        wanted = np.interp(w, bowl.results.operators.frequencies, np.abs(bowl.motion[2, :, 0]))
+        assert np.hypot(fit[0], fit[1]) / size == pytest.approx(wanted, rel=0.03), w
 
 
 @WITH_PANELS
@@ -153,7 +229,11 @@ def test_the_program_is_ended_when_it_takes_too_long() -> None:
     ("mass", "centre", "message"),
     [
         (3000.0, (0.0, 0.0, 0.0), "the hull cannot float: it must displace 3 m3 but has 2 m3"),
-        (1000.0, (1.8, 0.0, 0.0), "would trim by more than 11 deg: move the centre of mass along the hull; it is 1.8 m forward"),
+        (
+            1000.0,
+            (1.8, 0.0, 0.0),
+            "would trim by more than 11 deg: move the centre of mass along the hull; it is 1.8 m forward",
+        ),
         (1000.0, (0.0, 0.1, 0.0), "would heel: the centre of mass is 0.1 m to starboard"),
         (1000.0, (0.0, 0.0, -0.6), "unstable in roll"),
     ],

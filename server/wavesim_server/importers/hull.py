@@ -77,9 +77,7 @@ def _read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraf
     return draft
 
 
-def add_panel_results(
-    draft: ModelDraft, found: panel_results.PanelResults, linear_drag: Sequence[float]
-) -> None:
+def add_panel_results(draft: ModelDraft, found: panel_results.PanelResults, linear_drag: Sequence[float]) -> None:
     """Add the masses, the restoring, the fluid memory and the wave forces of a hull to a model, for results that are
     complete. Raises ValueError if the tables do not determine the memory.
     """
@@ -87,9 +85,7 @@ def add_panel_results(
     _add_hydrodynamics(draft, found, linear_drag)
 
 
-def _add_hydrodynamics(
-    draft: ModelDraft, found: panel_results.PanelResults, linear_drag: Sequence[float]
-) -> None:
+def _add_hydrodynamics(draft: ModelDraft, found: panel_results.PanelResults, linear_drag: Sequence[float]) -> None:
     """Add <restoring>, <added-mass>, <linear-drag>, <radiation> and <rao>."""
     assert found.coefficients is not None
     assert found.stiffness is not None

@@ -36,6 +36,9 @@ HEADING_STEP = 15.0  #: deg
 LOWEST, HIGHEST, LONGEST = 0.2, 10.0, 0.6
 PANELS_PER_WAVE = 5.0  #: minimum number of panels in the length of a wave
 MOST_TRIM = 0.2  #: rad; with more trim, the linear restoring forces of the model do not hold
+#: a motion counts as radiating no waves if its damping is below this fraction of that of the strongest translation,
+#: times the square of the arm for rotations. Otherwise, the noise of the mesh would determine its fluid memory
+SILENT = 1e-4
 OFF_CENTRE = 2e-3  #: allowed distance of the centre of mass from the centre plane of the hull, in beams
 
 
@@ -191,6 +194,7 @@ def _solution(
     rest: _Rest, mass: float, density: float, stiffness: Array, w: Array, degrees: Array, found: list[dict[str, Array]]
 ) -> PanelSolution:
     coarse, fine = found
+    _silence(rest, fine)
     signs = panel_results.AXIS_SIGN_PRODUCTS
     rigid = np.zeros((6, 6))
     rigid[:3, :3], rigid[3:, 3:] = mass * np.eye(3), rest.inertia
@@ -215,6 +219,19 @@ def _solution(
     except ValueError as error:
         raise PanelFailure(str(error)) from None
     return PanelSolution(results, motions, rest.trim, rest.hull.triangles, rest.centre, table, notes)
+
+
+def _silence(rest: _Rest, found: dict[str, Array]) -> None:
+    """Remove the damping of the motions that radiate no waves, such as the yaw of a round hull. Their added mass does not
+    depend on the frequency.
+    """
+    half = 0.5 * np.ptp(rest.hull.triangles.reshape(-1, 3), axis=0)
+    most = np.diagonal(found["damping"], axis1=1, axis2=2).max(axis=0)
+    arms = np.array([1.0, 1.0, 1.0, half[1], half[0], half[0]])
+    for i in np.flatnonzero(most < SILENT * most[:3].max() * arms**2):
+        found["damping"][:, i, :] = found["damping"][:, :, i] = 0.0
+        constant = found["infinite"][0] * 0.5 + found["infinite"][0].T * 0.5
+        found["added_mass"][:, i, :], found["added_mass"][:, :, i] = constant[i], constant[:, i]
 
 
 def mean_drift(found: dict[str, Array], motion: Array, w: Array, density: float, headings: Array) -> Array:

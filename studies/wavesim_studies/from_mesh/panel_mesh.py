@@ -216,7 +216,7 @@ def _sample(t: Array, longest: float) -> tuple[Array, Array]:
         if not long.any() or len(faces) > 4 * MOST_SAMPLES:
             break
         key = edges.min(axis=2) * np.int64(len(points)) + edges.max(axis=2)
-        split, where = np.unique(key[long], return_inverse=True)
+        split = np.unique(key[long])
         middle = 0.5 * (points[split // len(points)] + points[split % len(points)])
         new = np.full(key.shape, -1)
         place = np.searchsorted(split, key)

@@ -1,4 +1,4 @@
-"""Program that solves the potential flow around a body with Capytaine (GPL), in a process of its own.
+"""Program that solves the potential flow around a body with Capytaine, in a process of its own.
 
     python -m wavesim_studies.from_mesh.panel_program IN.npz OUT.npz SECONDS
 
@@ -47,11 +47,11 @@ def solve(given: Any) -> dict[str, Any]:
     body = capytaine.FloatingBody(mesh=mesh, lid_mesh=lid)
     body.add_all_rigid_body_dofs(rotation_center=given["origin"])
     # without waves, the program does not need Capytaine's tables, which take a minute to compute at first use
-    tables = {} if floating else {"tabulation_nr": 10, "tabulation_nz": 5, "tabulation_nb_integration_points": 11}
-    cache = {} if floating else {"tabulation_cache_dir": None}
+    tables: dict[str, Any] = {"tabulation_nr": 10, "tabulation_nz": 5, "tabulation_nb_integration_points": 11}
+    tables = {} if floating else tables | {"tabulation_cache_dir": None}
     if floating:
-        print("0.0 tables of the wave potential (once for this user)", flush=True)
-    solver = capytaine.BEMSolver(green_function=capytaine.Delhommeau(**tables, **cache))
+        _tell(0.0, "tables of the wave potential (once for this user)")
+    solver = capytaine.BEMSolver(green_function=capytaine.Delhommeau(**tables))
     water = {"rho": float(given["density"]), "water_depth": np.inf}
 
     def matrices(radiating: list[Any]) -> tuple[Any, Any]:
@@ -77,7 +77,7 @@ def solve(given: Any) -> dict[str, Any]:
     if not floating:
         return out
     water["g"] = float(given["gravity"])
-    print("0.02 added mass at infinite frequency", flush=True)
+    _tell(0.02, "added mass at infinite frequency")
     angles = 2.0 * np.pi / ANGLES * np.arange(ANGLES)
     rows: dict[str, list[Any]] = {
         k: [] for k in ("added_mass", "damping", "force", "kochin_radiation", "kochin_diffraction")
@@ -97,8 +97,13 @@ def solve(given: Any) -> dict[str, Any]:
         rows["force"].append([[s.forces[d] + f[d] for d in DOFS] for s, f in zip(scattered, incident, strict=True)])
         rows["kochin_radiation"].append([compute_kochin(r, angles) for r in radiated])
         rows["kochin_diffraction"].append([compute_kochin(s, angles) for s in scattered])
-        print(f"{0.02 + 0.98 * (k + 1) / len(frequencies):.3f} waves of {2.0 * np.pi / w:.3g} s", flush=True)
+        _tell(0.02 + 0.98 * (k + 1) / len(frequencies), f"waves of {2.0 * np.pi / w:.3g} s")
     return out | {name: np.array(values) for name, values in rows.items()} | {"angles": angles}
+
+
+def _tell(fraction: float, text: str) -> None:
+    sys.stdout.write(f"{fraction:.3f} {text}\n")
+    sys.stdout.flush()
 
 
 def main(arguments: list[str]) -> int:

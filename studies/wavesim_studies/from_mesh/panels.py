@@ -122,7 +122,9 @@ def _extrapolated(counts: tuple[int, ...], rows: Array, symmetric: bool) -> Adde
 
 def _positive(m: Array) -> Array:
     """Return the matrix without negative eigenvalues, which the extrapolation of zero can give (roll of a sphere)."""
-    unit = np.diag([*np.full(3, np.trace(m[:3, :3])), *np.full(3, max(np.trace(m[3:, 3:]), 1e-12 * np.trace(m[:3, :3])))])
+    unit = np.diag(
+        [*np.full(3, np.trace(m[:3, :3])), *np.full(3, max(np.trace(m[3:, 3:]), 1e-12 * np.trace(m[:3, :3])))]
+    )
     unit = np.sqrt(unit / 3.0)
     back = np.linalg.inv(unit)
     values, vectors = np.linalg.eigh(back @ m @ back)
