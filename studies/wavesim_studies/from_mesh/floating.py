@@ -121,7 +121,11 @@ def floating_hull(
             "frequencies": some,
             "headings": np.radians(degrees),
         }
-        out = panel_process.run(given, lambda f, text, a=start, b=share: progress(a + b * f, text))
+
+        def tell(fraction: float, text: str, start: float = start, share: float = share) -> None:
+            progress(start + share * fraction, text)
+
+        out = panel_process.run(given, tell)
         found.append(out | {"panels": np.array(mesh.panels)})
     return _solution(rest, mass, density, stiffness, w, degrees, found)
 
@@ -150,7 +154,7 @@ def _at_rest(hull: Hull, mass: float, centre: Array, inertia: Array, density: fl
     trim = float(brentq(arm, -MOST_TRIM, MOST_TRIM, xtol=1e-9))
     r = axes(trim)
     level = Hull(hull.triangles @ r.T)
-    state = level.afloat(mass, r @ centre, density)
+    state = level.afloat(mass, list(r @ centre), density)
     beam = float(np.ptp(level.triangles[:, :, 1]))
     aside = float((r @ centre)[1] - state.centre[1])
     if abs(aside) > OFF_CENTRE * beam:
@@ -167,7 +171,7 @@ def _at_rest(hull: Hull, mass: float, centre: Array, inertia: Array, density: fl
 
 def _stiffness(rest: _Rest, mass: float, density: float) -> Array:
     """Return the restoring matrix (6, 6) about the origin in body axes, with the contribution of the weight."""
-    s = rest.hull.afloat(mass, rest.centre, density)
+    s = rest.hull.afloat(mass, list(rest.centre), density)
     x, y = s.flotation
     weight, plane = density * GRAVITY * s.volume, density * GRAVITY * s.area
     g = np.zeros((6, 6))

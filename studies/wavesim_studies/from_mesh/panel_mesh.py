@@ -108,8 +108,9 @@ def remesh(t: Array, panels: int, symmetric: bool, waterline: bool = False) -> P
     """Return a mesh of about ``panels`` even triangles.
 
     If ``symmetric`` is true, the half with y >= 0 is meshed. If ``waterline`` is true, the surface ends at z = 0 (with z
-    up), the edge of the mesh stays there, and the mesh is scaled to the hydrostatics of the hull. Otherwise, a linear map gives the mesh the volume and the centre of the body and the
-    proportions of its second moments. Raises ValueError if the surface cannot be meshed with so few panels.
+    up), the edge of the mesh stays there, and the mesh is scaled to the hydrostatics of the hull. Otherwise, a linear
+    map gives the mesh the volume and the centre of the body and the proportions of its second moments. Raises
+    ValueError if the surface cannot be meshed with so few panels.
     """
     whole = hull_geometry.area(t)
     if len(t) > MOST_SAMPLES:

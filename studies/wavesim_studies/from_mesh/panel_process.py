@@ -42,7 +42,7 @@ def run(given: dict[str, Any], progress: Progress = no_progress, seconds: int = 
     with tempfile.TemporaryDirectory(prefix="wavesim-panels-") as folder:
         source, out, errors = (Path(folder) / name for name in ("in.npz", "out.npz", "errors.txt"))
         np.savez(source, **given)
-        command = [sys.executable, "-m", "wavesim_studies.from_mesh.panel_program", source, out, str(seconds)]
+        command = [sys.executable, "-m", "wavesim_studies.from_mesh.panel_program", str(source), str(out), str(seconds)]
         with (
             errors.open("wb") as stream,
             subprocess.Popen(
