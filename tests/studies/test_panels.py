@@ -7,6 +7,7 @@ import importlib.util
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,13 +16,14 @@ import trimesh
 from tests.physics import hemisphere as h
 from tests.physics.test_waves import regular
 from wavesim_server import Simulation
-from wavesim_server.environment import weather
 from wavesim_server.importers.model_draft import ModelDraft
 from wavesim_server.spheroid import spheroid_added_mass
 from wavesim_studies.from_mesh import floating, panel_mesh, panel_process, panels
 from wavesim_world import hull_geometry
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.build import read_models
+from wavesim_world.hull import Hull
+from wavesim_world.ocean import surface
 
 Make = Callable[..., LoadedConfig]
 
@@ -32,7 +34,7 @@ TURN = np.array([[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]])  # a 
 def spheroid(slenderness: float) -> np.ndarray:
     """Triangles with a diameter of 1 m along x."""
     t = np.array(trimesh.creation.icosphere(4, radius=0.5).triangles)
-    return t * np.array([slenderness, 1.0, 1.0])
+    return np.asarray(t * np.array([slenderness, 1.0, 1.0]))
 
 
 def box(*size: float) -> np.ndarray:
@@ -96,14 +98,14 @@ def test_a_matrix_about_another_point() -> None:
 @WITH_PANELS
 def test_added_mass_of_a_spheroid() -> None:
     """On coarse meshes, about an origin that is not its centre, against Lamb: 3 %. The matrix is symmetric."""
-    t, origin = spheroid(3.0), np.array([0.4, 0.0, -0.2])
+    t, origin = spheroid(3.0), (0.4, 0.0, -0.2)
     told: list[float] = []
     found = panels.added_mass(t, origin, 1000.0, lambda f, text: told.append(f), (250, 600))
     k1, k2, about = spheroid_added_mass(3.0)
     p = hull_geometry.mass_properties(t)
     mass = 1000.0 * p.volume
     wanted = np.diag([k1 * mass, k2 * mass, k2 * mass, 0.0, *[about * 1000.0 * p.inertia[1, 1]] * 2])
-    wanted = panels.shift(wanted, np.zeros(3), origin)
+    wanted = panels.shift(wanted, np.zeros(3), np.array(origin))
     unit = np.sqrt(np.outer(np.diag(wanted), np.diag(wanted)))
     assert (np.abs(found.matrix - wanted) < 0.03 * unit).all()
     assert np.array_equal(found.matrix, found.matrix.T) and np.linalg.eigvalsh(found.matrix).min() > -1e-9 * mass
@@ -188,7 +190,10 @@ def test_the_model_heaves_in_waves_as_the_panel_method_says(
         sim = Simulation(dataclasses.replace(loaded, models={"bowl": model}))
         row = sim.enter("b", "bowl")
         sim.advance(4000)
-        size, z, angle = sim.weather_model.weather.sea[0, weather.S_AMPLITUDE], [], []
+        z: list[float] = []
+        angle: list[float] = []
+        sea: Any = sim.weather_model.weather.sea
+        size = float(sea[0, surface.S_AMPLITUDE])
         for _ in range(round(3 * 2 * math.pi / w / 0.1)):
             sim.advance(5)
             z.append(sim.state()["p_WB_W"][row][2])
@@ -246,7 +251,7 @@ def test_hulls_that_do_not_float_upright(mass: float, centre: tuple[float, float
 
 def test_a_hull_trims_by_the_moment_of_its_weight() -> None:
     """A box whose centre of mass is 1 cm forward trims by the bow: tan(trim) = arm / GM."""
-    rest = floating._at_rest(floating.Hull(box(4.0, 1.0, 0.5)), 1000.0, np.array([0.01, 0.0, 0.0]), np.eye(3), 1000.0)
+    rest = floating._at_rest(Hull(box(4.0, 1.0, 0.5)), 1000.0, np.array([0.01, 0.0, 0.0]), np.eye(3), 1000.0)
     gm = 4.0**2 / (12.0 * 0.25) - 0.125
     assert math.tan(rest.trim) == pytest.approx(-0.01 / gm, rel=0.01)
     g = floating._stiffness(rest, 1000.0, 1000.0)

@@ -198,7 +198,7 @@ def _solution(
     rest: _Rest, mass: float, density: float, stiffness: Array, w: Array, degrees: Array, found: list[dict[str, Array]]
 ) -> PanelSolution:
     coarse, fine = found
-    _silence(rest, fine)
+    silent = _silence(rest, fine)
     signs = panel_results.AXIS_SIGN_PRODUCTS
     rigid = np.zeros((6, 6))
     rigid[:3, :3], rigid[3:, 3:] = mass * np.eye(3), rest.inertia
@@ -208,7 +208,7 @@ def _solution(
     z = -(w**2)[:, None, None] * (rigid * signs + fine["added_mass"]) - 1j * w[:, None, None] * fine["damping"]
     motion = np.linalg.solve(z + stiffness * signs, force.transpose(1, 0, 2)).transpose(1, 0, 2)
     results = panel_results.PanelResults(stiffness=stiffness, rigid_body=rigid, depth=-rest.waterline, density=density)
-    table = _convergence(coarse, fine)
+    table = _convergence(coarse, fine, silent)
     notes = (
         f"waves: panel method (Capytaine) with {int(fine['panels'])} panels at zero speed in deep water; change against {int(coarse['panels'])} panels: {table[-1][-1]} of the largest wave force",
         f"trim at rest: {np.degrees(rest.trim):.2f} deg, bow {'up' if rest.trim >= 0.0 else 'down'}; all values refer to axes that are horizontal at rest",
@@ -225,17 +225,19 @@ def _solution(
     return PanelSolution(results, motions, rest.trim, rest.hull.triangles, rest.centre, table, notes)
 
 
-def _silence(rest: _Rest, found: dict[str, Array]) -> None:
+def _silence(rest: _Rest, found: dict[str, Array]) -> list[int]:
     """Remove the damping of the motions that radiate no waves, such as the yaw of a round hull. Their added mass does not
-    depend on the frequency.
+    depend on the frequency. Return these motions.
     """
     half = 0.5 * np.ptp(rest.hull.triangles.reshape(-1, 3), axis=0)
     most = np.diagonal(found["damping"], axis1=1, axis2=2).max(axis=0)
     arms = np.array([1.0, 1.0, 1.0, half[1], half[0], half[0]])
-    for i in np.flatnonzero(most < SILENT * most[:3].max() * arms**2):
+    silent = np.flatnonzero(most < SILENT * most[:3].max() * arms**2)
+    for i in silent:
         found["damping"][:, i, :] = found["damping"][:, :, i] = 0.0
         constant = found["infinite"][0] * 0.5 + found["infinite"][0].T * 0.5
         found["added_mass"][:, i, :], found["added_mass"][:, :, i] = constant[i], constant[:, i]
+    return [int(i) for i in silent]
 
 
 def mean_drift(found: dict[str, Array], motion: Array, w: Array, density: float, headings: Array) -> Array:
@@ -264,13 +266,16 @@ def mean_drift(found: dict[str, Array], motion: Array, w: Array, density: float,
     )
 
 
-def _convergence(coarse: dict[str, Array], fine: dict[str, Array]) -> list[list[str]]:
+def _convergence(coarse: dict[str, Array], fine: dict[str, Array], silent: list[int]) -> list[list[str]]:
     """Return rows of texts: for each motion, the largest change from the coarse to the fine mesh, relative to the
-    largest value.
+    largest value. Motions that radiate no waves have no entry.
     """
     rows = [["motion", "added mass", "damping", "wave force"]]
     most = np.zeros(3)
     for i, name in enumerate(NAMES):
+        if i in silent:
+            rows.append([name, "-", "-", "-"])
+            continue
         cells = []
         for n, (a, b) in enumerate(
             (
