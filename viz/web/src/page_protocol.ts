@@ -63,6 +63,8 @@ export interface ModelInfo {
   shape: HullShape;
   /** glTF file; if it is empty, the shape is drawn */
   appearance: string;
+  /** draw thrusters and fins of which the glTF file has no node */
+  draw_parts: boolean;
   /** kg */
   mass: number | null;
   thrusters: ThrusterInfo[];
@@ -215,6 +217,10 @@ export interface Actuation {
   command: (number | null)[];
   actual: (number | null)[];
   feedback: (number | null)[];
+  /** fraction of a turn at which the propeller of each thruster is drawn */
+  turns: (number | null)[];
+  /** drawn rate of each propeller, 1/s of simulation time */
+  turn_rates: (number | null)[];
   /** faults, by actuator */
   faults?: Record<string, string>;
 }
