@@ -48,9 +48,7 @@ def _body() -> Any:
         axis=-1,
     ).reshape(-1, 2)
     k = (np.arange(rows - 1)[:, None] * (around + 1) + np.arange(around)).ravel()
-    faces = np.concatenate(
-        [np.stack([k, k + 1, k + around + 2], 1), np.stack([k, k + around + 2, k + around + 1], 1)]
-    )
+    faces = np.concatenate([np.stack([k, k + 1, k + around + 2], 1), np.stack([k, k + around + 2, k + around + 1], 1)])
     picture = np.zeros((256, 256, 3), np.uint8)
     picture[:] = (250, 196, 30)
     for low, high in ((60, 72), (190, 202)):
@@ -68,13 +66,18 @@ def dart(path: Path) -> None:
     scene.add_geometry(_body(), node_name="hull")
     dome = trimesh.creation.icosphere(subdivisions=4, radius=0.1)
     dome.apply_transform(np.diag([1.0, 1.0, 1.4, 1.0]))
-    glass = {"baseColorFactor": [120, 190, 230, 90], "alphaMode": "BLEND", "metallicFactor": 0.0, "roughnessFactor": 0.05}
+    glass = {
+        "baseColorFactor": [120, 190, 230, 90],
+        "alphaMode": "BLEND",
+        "metallicFactor": 0.0,
+        "roughnessFactor": 0.05,
+    }
     scene.add_geometry(_surface(dome, **glass), node_name="dome", transform=translation_matrix([0, 0, 0.6]))
     ring = trimesh.creation.annulus(0.085, 0.106, 0.05)
     steel = {"baseColorFactor": [205, 208, 212, 255], "metallicFactor": 1.0, "roughnessFactor": 0.2}
     scene.add_geometry(_surface(ring, **steel), node_name="ring", transform=translation_matrix([0, 0, 0.58]))
     lamp = trimesh.creation.icosphere(subdivisions=3, radius=0.03)
-    shine = {"baseColorFactor": [30, 30, 30, 255], "emissiveFactor": [0.2, 1.0, 0.5]}
+    shine = {"metallicFactor": 0.0, "baseColorFactor": [30, 30, 30, 255], "emissiveFactor": [0.2, 1.0, 0.5]}
     scene.add_geometry(_surface(lamp, **shine), node_name="lamp", transform=translation_matrix([0, 0.11, 0.2]))
     scene.add_geometry(_surface(_propeller(), baseColorFactor=[196, 140, 60, 255], metallicFactor=0.9, roughnessFactor=0.3),
                        node_name="prop", transform=translation_matrix([0, 0, -0.82]))  # fmt: skip

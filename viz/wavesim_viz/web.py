@@ -480,6 +480,9 @@ def make_app(
     app.router.add_post("/api/hull", json_call(Configurator.open_hull, changes=True))
     app.router.add_post("/api/hull-fit", json_call(Configurator.fit_hull, changes=True))
     app.router.add_post("/api/hull-model", json_call(Configurator.hull_model, changes=True))
+    app.router.add_get("/api/from-mesh", json_call(Configurator.from_mesh))
+    app.router.add_post("/api/from-mesh", json_call(Configurator.start_from_mesh, changes=True))
+    app.router.add_post("/api/from-mesh-cancel", json_call(Configurator.cancel_from_mesh, changes=True))
     app.router.add_post("/api/vessel", json_call(Configurator.import_vessel, changes=True))
     app.router.add_post("/api/import", json_call(Configurator.import_model, changes=True))
     app.router.add_post("/api/check", json_call(Configurator.check, changes=True))
@@ -495,6 +498,7 @@ def make_app(
         yield
         task.cancel()
         app[WORK].shutdown(wait=False, cancel_futures=True)
+        app[CONFIGURATOR].mesh_job.cancel()
         hub.close()
         for process in app[ACOUSTICS].values():
             await process.close()

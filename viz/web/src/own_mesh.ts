@@ -77,7 +77,7 @@ export async function loadOwnMesh(model: ModelInfo, environment: THREE.Texture):
 function prepare(material: THREE.Material, environment: THREE.Texture): void {
   if (!(material instanceof THREE.MeshStandardMaterial)) return;
   material.envMap = environment;
-  material.envMapIntensity = 0.6;
+  material.envMapIntensity = 0.3 + 0.7 * material.metalness; // the lights of the scene shine on other surfaces
   if (material instanceof THREE.MeshPhysicalMaterial && material.transmission > 0) {
     material.transparent = true;
     material.opacity = Math.min(material.opacity, 1 - 0.75 * material.transmission);

@@ -1122,6 +1122,24 @@ export interface HullFile {
   parts: HullPartMesh[];
 }
 
+/** /api/from-mesh: a model that `wavesim vehicles from-mesh` computes in the background. */
+export interface MeshJobState {
+  state: "none" | "running" | "done" | "failed" | "cancelled";
+  /** name of the model */
+  name: string;
+  /** name of the current step */
+  step: string;
+  /** progress of all steps, 0 to 1 */
+  share: number;
+  /** detail of the current step */
+  text: string;
+  /** reason why it failed */
+  error: string;
+  /** files that were written to the working folder */
+  files: string[];
+  notes: string[];
+}
+
 /** Position of a part in body axes, m. */
 export interface HullPartFrame {
   name: string;
