@@ -1,4 +1,4 @@
-"""A glTF file of a small AUV: materials, a texture, and nodes that carry the names of actuators."""
+"""A glTF file of a small AUV with materials, a texture and nodes named after actuators, and a source that shows it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,16 @@ import trimesh
 from PIL import Image
 from trimesh.transformations import rotation_matrix, translation_matrix
 from trimesh.visual.material import PBRMaterial
+
+from tests.viz.stage import Stage
+from wavesim_viz import scene
+from wavesim_viz.equipment import body_equipment
+from wavesim_viz.frame import ViewerFrame, bodies
+from wavesim_viz.propeller_turns import drawn_rates
+from wavesim_world.config import Model
+from wavesim_world.config.build import read_models
+
+ANGLE = 0.3  #: of the rudder, in rad
 
 #: a model with the actuators of the file; its propeller is driven by shaft speed
 DART = (
@@ -81,7 +91,7 @@ def dart(path: Path) -> None:
     scene.add_geometry(_surface(lamp, **shine), node_name="lamp", transform=translation_matrix([0, 0.11, 0.2]))
     scene.add_geometry(_surface(_propeller(), baseColorFactor=[196, 140, 60, 255], metallicFactor=0.9, roughnessFactor=0.3),
                        node_name="prop", transform=translation_matrix([0, 0, -0.82]))  # fmt: skip
-    red = {"baseColorFactor": [200, 40, 50, 255], "metallicFactor": 0.0, "roughnessFactor": 0.6}
+    red = {"baseColorFactor": [150, 8, 14, 255], "metallicFactor": 0.0, "roughnessFactor": 0.6}
     for name, angle in (("rudder", 0.0), ("elevator", np.pi / 2)):
         blade = trimesh.creation.box((0.008, 0.16, 0.1))
         blade.apply_translation([0, 0.16, -0.02])
@@ -100,3 +110,35 @@ def _propeller() -> Any:
         blade.apply_transform(rotation_matrix(2.0 * np.pi * k / 3.0, [0, 0, 1]))
         parts.append(blade)
     return trimesh.util.concatenate(parts)
+
+
+class Harbour(Stage):
+    """One vehicle with its own mesh, whose propeller and rudder have the given values."""
+
+    def __init__(self, model: Model, folder: Path) -> None:
+        super().__init__(str(folder / "config.xml"))
+        self.model, self.turns = model, 0.0
+        self.described["models"] = {model.name: scene.model_info(model)}
+        self.kits[0] = dict(body_equipment(0, 1, model, ()))
+        self.values = {"prop": 20.0, "rudder": ANGLE}
+
+    def roster(self) -> list[list[Any]]:
+        return [[0, "a", self.model.name, "underwater", 1], [1, "b", self.model.name, "underwater", 1]]
+
+    def frame(self) -> ViewerFrame:
+        p = np.array([[0.0, 0.0, 2.0], [3.0, 3.0, 2.0]])
+        return ViewerFrame(10.0, 100, 2, bodies([0, 1], p, [[1, 0, 0, 0]] * 2, np.zeros((2, 3))))
+
+    def panel(self, row: int) -> dict[str, Any]:
+        known = self.kits[0]["actuators"]
+        actual = [self.values.get(a["name"], 0.0) for a in known]
+        rates = drawn_rates(known, actual).tolist()
+        turns = [self.turns if r else 0.0 for r in rates]
+        acting = {"command": actual, "actual": actual, "feedback": actual, "turns": turns, "turn_rates": rates}
+        return {**super().panel(row), "time": 10.0, "actuation": acting}
+
+
+def harbour(folder: Path, more: str = "") -> Harbour:
+    file = folder / "models.xml"
+    file.write_text(f"<models>{DART.format(more=more)}</models>")
+    return Harbour(read_models(file)["dart"], folder)

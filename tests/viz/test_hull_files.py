@@ -293,7 +293,8 @@ while not (here / "go").exists():
     time.sleep(0.02)
 if (here / "go").read_text():
     sys.exit(print((here / "go").read_text(), file=sys.stderr) or 2)
-model = '<model name="NAME" type="underwater"><sphere diameter="1 m"/><mass value="500 kg"/><added-mass diagonal="1 1 1 1 1 1"/></model>'
+model = '<model name="NAME" type="underwater"><sphere diameter="1 m"/><mass value="500 kg"/><inertia xx="50" yy="50" zz="50"/>'
+model += '<added-mass diagonal="200 200 200 1 1 1"/><linear-drag diagonal="9 9 9 9 9 9"/></model>'
 (here / options["--out"]).write_text("<models>" + model.replace("NAME", options["--name"]) + "</models>")
 print(json.dumps({"files": [options["--out"]], "notes": ["the mesh was closed"], "sheet": {}, "steps": []}))
 """
