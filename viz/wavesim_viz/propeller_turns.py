@@ -27,7 +27,7 @@ def drawn_rates(actuators: Sequence[ActuatorInfo], actual: Any) -> Array:
     of the force, and reaches ``MOST_RATE`` at the maximum force. The rate of other actuators is 0.
     """
     values = np.nan_to_num(np.asarray(actual, float)[..., : len(actuators)], posinf=0.0, neginf=0.0)
-    rates = np.zeros_like(values)
+    rates: Array = np.zeros(values.shape)
     for k, a in enumerate(actuators[: values.shape[-1]]):
         if a["kind"] != "thruster":
             continue
