@@ -26,6 +26,8 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 from tests.examples.pages import at_desk, page_blocks  # noqa: E402
 
+from docs import mesh_pictures  # noqa: E402
+
 IMAGES, RUNS = ROOT / "docs" / "images", ROOT / "runs"
 CLI = [sys.executable, "-m", "wavesim_sdk"]
 MOST = 250_000  # bytes of a picture
@@ -179,6 +181,14 @@ def configurator() -> None:
         page.wait_for_timeout(3000)
         page.evaluate("() => document.querySelectorAll('.toast').forEach(t => t.remove())")
         keep("configurator", page.screenshot())
+
+
+def configurator_mesh() -> None:
+    mesh_pictures.configurator_mesh(BROWSER, keep)
+
+
+def own_mesh() -> None:
+    mesh_pictures.own_mesh(BROWSER, keep)
 
 
 def space_time() -> None:
@@ -509,6 +519,8 @@ ALL: dict[str, Callable[[], None]] = {
         demo,
         acoustics,
         configurator,
+        configurator_mesh,
+        own_mesh,
         space_time,
         rays,
         mission,

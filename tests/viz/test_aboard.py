@@ -161,6 +161,8 @@ class Aboard(Stage):
             "command": [25.0, 60.0, 0.3, -0.3, -1.0, 5.0],
             "actual": self.actual,
             "feedback": feedback,
+            "turns": [0.0] * 6,
+            "turn_rates": [0.0] * 6,
         }
         silent = {"valid": False, "age": None, "fault": "", "fields": {}}
         sensors = {s["name"]: self.values.get(s["name"], silent) for s in self.kits[0]["sensors"]}
@@ -234,7 +236,7 @@ def test_parts_move_in_the_picture(aboard: tuple[Aboard, str], open_page: Callab
     page = open_page(url)
     chosen(page)
     moving = "wavesim.view.bodies.moving"
-    where = f"(key, x, y, z) => {{ const v = {moving}.group.position.clone().set(x, y, z); return v.applyQuaternion({moving}.parts.get(key).pivot.quaternion).toArray() }}"
+    where = f"(key, x, y, z) => {{ const v = {moving}.group.position.clone().set(x, y, z); return v.applyQuaternion({moving}.parts.get(key)[0].pivot.quaternion).toArray() }}"
     page.wait(f"{moving}.parts.size === 3 && {moving}.values && Math.abs({moving}.values[2] - 0.2) < 1e-3")
     # three's axes: x starboard, y up, z astern
     edge = page.see(f"({where})('fin 0', 0, 0, -1)")  # the leading edge of a rudder: normal to starboard

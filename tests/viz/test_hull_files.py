@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,9 +15,11 @@ import yaml
 
 from tests.conftest import Server, wavesim
 from tests.viz.browser import need_package
-from tests.viz.hull_samples import VOLUME, save
+from tests.viz.hull_samples import RADIUS, VOLUME, save
 from tests.viz.sea import Opener, Page
+from tests.viz.stage import Stage, on_stage
 from wavesim_sdk.broker import Broker
+from wavesim_viz import mesh_job
 from wavesim_world.config import load
 from wavesim_world.hull import Hull
 from wavesim_world.ocean.mesh import read_mesh
@@ -43,6 +46,51 @@ def accepted(page: Page, action: Callable[[], Any]) -> None:
     with page.page.expect_response("**/api/check"):
         action()
     page.page.wait_for_selector("#verdict.good")
+
+
+def click_surface(page: Page, point: list[float]) -> None:
+    """Click a point of the view, given in body axes."""
+    at = page.see(
+        f"(() => {{ const p = {point}, w = configure.bench; w.dirty = true; w.render(); const c = w.canvas.getBoundingClientRect();"
+        " const v = w.camera.position.clone().set(p[1], -p[2], -p[0]).project(w.camera);"
+        " return [c.left + (v.x + 1) / 2 * c.width, c.top + (1 - v.y) / 2 * c.height] })()"
+    )
+    accepted(page, lambda: page.page.mouse.click(*at))
+
+
+def test_actuators_placed_by_clicks_on_the_surface(page: Page, tmp_path: Path) -> None:
+    """A click gives a thruster or a fin its position and direction; undo removes it."""
+    page.page.click("#hull-panel > summary")
+    settled(page, lambda: page.page.set_input_files("#hull-file", save(tmp_path, "boat.glb")))
+    page.page.select_option("#hull-type", "underwater")
+    accepted(page, lambda: page.page.click("#hull-new"))
+    of = "configure.tree().model.children.filter(c => ['thruster', 'fin'].includes(c.tag)).map(c => c.attributes)"
+    count = len(page.see(of))
+    x, y, z = page.see("(({ centre }) => centre)(configure.hull.fit.parts.find(p => p.name === 'hull'))")
+    page.page.click("#place-thruster")
+    click_surface(page, [x + 0.2, y + RADIUS, z])
+    page.page.click("#place-fin")
+    click_surface(page, [x - 0.3, y, z - RADIUS])
+    page.shot("configurator-surface")
+    thruster, fin = page.see(of)[-2:]
+    assert (thruster["name"], fin["name"]) == ("thruster", "fin")
+    assert numbers(thruster["position"]) == pytest.approx([x + 0.2, y + RADIUS, z], abs=5e-3)
+    assert numbers(thruster["direction"]) == [0, -1, 0], "into the hull"
+    # the fin stands on the top, half of its span above the surface, and its lift is to starboard
+    span = (numbers(fin["area"])[0]) ** 0.5
+    assert numbers(fin["position"]) == pytest.approx([x - 0.3, y, z - RADIUS - span / 2], abs=5e-3)
+    assert numbers(fin["normal"]) == [0, 1, 0] and span > 0.1
+    page.page.keyboard.press("Escape")
+    assert page.page.locator("#surface-placement .on").count() == 0
+    accepted(page, lambda: page.page.click("#undo"))
+    assert [t["name"] for t in page.see(of)[count:]] == ["thruster"]
+    accepted(page, lambda: page.page.click("#undo"))
+    assert len(page.see(of)) == count
+    page.clean()
+
+
+def numbers(text: str) -> list[float]:
+    return [float(part) for part in text.removesuffix("m2").removesuffix("m").split()]
 
 
 def test_from_an_fbx_file_to_a_vehicle_that_sails(page: Page, tmp_path: Path, serve: Callable[..., Server]) -> None:
@@ -228,3 +276,65 @@ def test_a_panisim_vessel_and_hydra_results(page: Page, tmp_path: Path) -> None:
     assert np.array(taken["text"].split(), float).reshape(6, 6)[2, 2] == 80.0
     assert page.see(f"({child})('restoring')") is None
     page.clean()
+
+
+#: takes the place of the command: two steps that wait for a file, and a model that exists
+STAND_IN = """
+import json, pathlib, sys, time
+options = dict(a.split("=", 1) for a in sys.argv[1:] if "=" in a)
+here = pathlib.Path(".")
+(here / "arguments.json").write_text(json.dumps(sys.argv[1:]))
+def say(**values):
+    print(json.dumps({"steps": 4, **values}), file=sys.stderr, flush=True)
+say(step=1, name="reading", fraction=0.0, text="")
+say(step=1, name="reading", seconds=0.1)
+say(step=2, name="added mass", fraction=0.5, text="400 panels")
+while not (here / "go").exists():
+    time.sleep(0.02)
+if (here / "go").read_text():
+    sys.exit(print((here / "go").read_text(), file=sys.stderr) or 2)
+model = '<model name="NAME" type="underwater"><sphere diameter="1 m"/><mass value="500 kg"/><inertia xx="50" yy="50" zz="50"/>'
+model += '<added-mass diagonal="200 200 200 1 1 1"/><linear-drag diagonal="9 9 9 9 9 9"/></model>'
+(here / options["--out"]).write_text("<models>" + model.replace("NAME", options["--name"]) + "</models>")
+print(json.dumps({"files": [options["--out"]], "notes": ["the mesh was closed"], "sheet": {}, "steps": []}))
+"""
+
+
+def test_a_model_is_computed_from_a_mesh(tmp_path: Path, open_page: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress, an error, a cancelled run, and the model that opens at the end."""
+    (tmp_path / "program.py").write_text(STAND_IN)
+    monkeypatch.setattr(mesh_job, "COMMAND", (sys.executable, str(tmp_path / "program.py")))
+    with on_stage(Stage(), tmp_path) as url:
+        page = open_page(f"{url}#configure")
+        page.page.wait_for_selector("#verdict.good")
+        page.page.click("#hull-panel > summary")
+        settled(page, lambda: page.page.set_input_files("#hull-file", save(tmp_path, "boat.glb")))
+        rudder = page.see("configure.hull.file.parts.findIndex(p => p.name === 'rudder')")
+        page.page.click(f"#hull-part-{rudder}")
+        settled(page, lambda: page.page.click("#hull-make-rudder"))
+        page.page.click("#from-mesh summary")
+        page.page.fill("#from-mesh-mass", "")
+        page.page.click("#from-mesh-start")
+        page.page.wait_for_selector(".toast.bad")
+        assert "enter the mass" in page.page.locator(".toast").text_content()
+        page.page.fill("#from-mesh-mass", "80")
+        begin = "document.querySelector('#from-mesh-step').textContent === 'added mass: 400 panels'"
+        page.page.click("#from-mesh-start")
+        page.wait(begin)
+        assert page.see("document.querySelector('#from-mesh-progress').value") == pytest.approx(0.375)
+        page.shot("configurator-from-mesh")
+        page.page.click("#from-mesh-cancel")
+        page.wait("document.querySelector('#from-mesh-step').textContent === 'cancelled'")
+        given = json.loads((tmp_path / "arguments.json").read_text())
+        assert {"--mass=80", "--type=underwater", "--up=y", "--forward=z", "--fin-part=rudder"} <= set(given)
+        assert [a for a in given if a.startswith("--hull-part")] == [
+            f"--hull-part={n}" for n in page.see("configure.hull.file.parts.map(p => p.name)") if n != "rudder"
+        ]
+        (tmp_path / "go").write_text("Error: the mesh has 3 holes")
+        page.page.click("#from-mesh-start")
+        page.wait("document.querySelector('#from-mesh-step').textContent === 'the mesh has 3 holes'")
+        (tmp_path / "go").write_text("")
+        accepted(page, lambda: page.page.click("#from-mesh-start"))
+        page.wait("configure.tree().model.attributes.name === 'boat'")
+        assert "note: the mesh was closed" in page.page.locator("#from-mesh-step").text_content()
+        assert page.see("document.querySelector('#models').value") == "boat"

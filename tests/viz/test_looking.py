@@ -67,6 +67,7 @@ class Bay(Stage):
             "validated": "",
             "shape": {"kind": "box", "size": SHIP},
             "appearance": "",
+            "draw_parts": True,
             "mass": None,
             "thrusters": [],
             "fins": [],

@@ -28,6 +28,7 @@ def model(name: str, kind: str, thrusters: tuple[str, ...] = ()) -> dict[str, An
         "validated": "",
         "shape": {"kind": "box", "size": [3.0, 1.0, 1.0]},
         "appearance": "",
+        "draw_parts": True,
         "mass": None,
         "thrusters": [],
         "fins": [],

@@ -16,6 +16,7 @@ from wavesim_viz.frame import to_json_value
 from wavesim_viz.image_streams import ReceivedFrames
 from wavesim_viz.live import effort, motion
 from wavesim_viz.page_content import BodyEquipment, BodyPanel, InstrumentInfo, SensorValue
+from wavesim_viz.propeller_turns import LiveTurns, drawn_rates
 from wavesim_world.actuators import actuators_of
 from wavesim_world.config import LoadedConfig
 from wavesim_world.config.sensors import InstrumentConfig
@@ -32,6 +33,7 @@ class BodyListener:
         self.equipment: BodyEquipment | None = None
         self.trouble = ""  #: reason why no instrument values arrive; empty if values arrive
         self._state: State | None = None
+        self._turns = LiveTurns()
         self._values: dict[str, Value] = {}  # newest value of each instrument, including currently invalid ones
         self._looks: dict[str, list[ReceivedFrames]] = {}  # by instrument name; a new object whenever it changes
         self._closed = threading.Event()
@@ -127,10 +129,13 @@ class BodyListener:
         if kit is None or state is None:
             return
         count = len(kit["actuators"])
+        rates = drawn_rates(kit["actuators"], list(state.actuation)[:count])
         panel["actuation"] = {
             "command": [None] * count,
             "actual": to_json_value(list(state.actuation)),
             "feedback": [None] * count,
+            "turns": to_json_value(self._turns.update(state.time_ns * 1e-9, rates)),
+            "turn_rates": to_json_value(rates),
         }
         panel["sensors"] = {s["name"]: self._value(s, state) for s in kit["sensors"]}
         if state.effort is not None:

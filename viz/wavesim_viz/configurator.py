@@ -26,6 +26,7 @@ from wavesim_viz import model_files
 from wavesim_viz.command_runner import run_wavesim
 from wavesim_viz.equipment import described_instruments, instrument
 from wavesim_viz.hull_fit import HullStore
+from wavesim_viz.mesh_job import MeshJob, mesh_arguments
 from wavesim_viz.page_content import InstrumentInfo, ModelInfo
 from wavesim_viz.page_protocol import (
     ElementRule,
@@ -33,6 +34,7 @@ from wavesim_viz.page_protocol import (
     HullProperties,
     ImportedMission,
     ImportedVessel,
+    MeshJobState,
     ModelCheck,
     ModelEntry,
     ReceivedFile,
@@ -66,6 +68,7 @@ class Configurator:
         self.folder, self._configuration = folder, configuration
         self.uploads, self.results = FileStore(), FileStore()
         self.hulls = HullStore(self.uploads, self.results)
+        self.mesh_job = MeshJob(folder)
 
     # -- contents ----------------------------------------------------------------------------------
 
@@ -195,15 +198,32 @@ class Configurator:
 
     def open_hull(self, body: Any) -> HullFile:
         """Read a hull file, either uploaded or from the working folder."""
+        return self.hulls.open(*self._hull_content(body))
+
+    def _hull_content(self, body: Any) -> tuple[str, bytes]:
+        """Return the name and the content of a hull file that a request names."""
         if "upload" in body:
-            return self.hulls.open(*self.uploads.get(body["upload"]))
+            return self.uploads.get(body["upload"])
         name = str(body.get("file", ""))
         if name not in self.hull_files(None):
             raise RequestFailed(f"there is no hull file '{name}' in the working folder")
         path = self.folder / name
         if path.stat().st_size > MOST_UPLOAD:
             raise RequestFailed(f"{name} is larger than {MOST_UPLOAD >> 20} MiB; simplify the mesh")
-        return self.hulls.open(name, path.read_bytes())
+        return name, path.read_bytes()
+
+    def start_from_mesh(self, body: Any) -> MeshJobState:
+        """Start to compute a model from the mesh in a hull file."""
+        arguments = mesh_arguments(body)
+        return self.mesh_job.start(*self._hull_content(body), arguments)
+
+    def from_mesh(self, _query: Any) -> MeshJobState:
+        """Return the progress of the model that is being computed."""
+        return self.mesh_job.state()
+
+    def cancel_from_mesh(self, _body: Any) -> MeshJobState:
+        """Stop computing a model."""
+        return self.mesh_job.cancel()
 
     def fit_hull(self, body: Any) -> HullProperties:
         """Place a hull in body axes and return its properties."""

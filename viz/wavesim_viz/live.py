@@ -57,6 +57,7 @@ from wavesim_viz.page_content import (
     WeatherReport,
 )
 from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, FencesRequest, VehicleCommandRequest
+from wavesim_viz.propeller_turns import LiveTurns, drawn_rates
 from wavesim_viz.sea_surface import SeaState, SeaSurface
 from wavesim_world.config import LoadedConfig, Model, load
 from wavesim_world.config.named_files import file_states, named_files
@@ -188,12 +189,17 @@ def motion(p: Any, q: Any, v: Any, w: Any, v_water: Any = None) -> BodyMotion:
     }
 
 
-def actuation(record: Any, count: int) -> Actuation:
-    """Return the commands and values of a body's actuators, in the order of the actuators."""
+def actuation(record: Any, turns: Any, turn_rates: Any) -> Actuation:
+    """Return the commands and values of a body's actuators, in the order of the actuators, with the turns of its
+    propellers.
+    """
+    count = len(turns)
     return {
         "command": to_json_value(record["command"][:count]),
         "actual": to_json_value(record["actual"][:count]),
         "feedback": to_json_value(record["feedback"][:count]),
+        "turns": to_json_value(turns),
+        "turn_rates": to_json_value(turn_rates),
     }
 
 
@@ -281,6 +287,7 @@ class LiveSource:
         self._missions.take(_notices(self.state.history("notice", 0)[1]))
         self._fences, self._fences_written = list[FenceInfo](), -1
         self._kits: dict[int, tuple[Any, BodyEquipment]] = {}
+        self._turns: dict[int, LiveTurns] = {}
         self.trouble = ""
         self._identity: Any = self.state.snapshot().identity
         self._roster, self._written = self._list(self._identity), -1
@@ -516,6 +523,9 @@ class LiveSource:
             return None
         view = self.state.snapshot("geometry", "actuation")
         s = view.state[row]
+        acting = view.tables["actuation"][row]
+        rates = drawn_rates(known["actuators"], acting["actual"])
+        turns = self._turns.setdefault(row, LiveTurns()).update(view.time_ns * 1e-9, rates)
         sensors = {}
         for look, entry in zip(known["sensors"], entries, strict=False):  # a value may arrive between the two reads
             value = vehicles[decode_text(entry["type"])].snapshot()[1][int(entry["place"])]
@@ -527,7 +537,7 @@ class LiveSource:
             "geometry": to_json_value(view.tables["geometry"][row]),
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
             "actuation": {
-                **actuation(view.tables["actuation"][row], len(known["actuators"])),
+                **actuation(acting, turns, rates),
                 "faults": self._actuator_faults(row, known["actuators"], view.time_ns * 1e-9),
             },
             "effort": effort(vehicles["effort"].snapshot()[1][row]),

@@ -59,6 +59,7 @@ class ModelInfo(TypedDict):
     validated: str
     shape: HullShape
     appearance: Annotated[str, "glTF file; if it is empty, the shape is drawn"]
+    draw_parts: Annotated[bool, "draw thrusters and fins of which the glTF file has no node"]
     mass: Annotated[float | None, "kg"]
     thrusters: list[ThrusterInfo]
     fins: list[FinInfo]
@@ -209,6 +210,8 @@ class Actuation(TypedDict):
     command: Numbers
     actual: Numbers
     feedback: Numbers
+    turns: Annotated[Numbers, "fraction of a turn at which the propeller of each thruster is drawn"]
+    turn_rates: Annotated[Numbers, "drawn rate of each propeller, 1/s of simulation time"]
     faults: NotRequired[Annotated[dict[str, str], "faults, by actuator"]]
 
 

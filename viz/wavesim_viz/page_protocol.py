@@ -619,6 +619,19 @@ class HullFile(TypedDict):
     parts: list[HullPartMesh]
 
 
+class MeshJobState(TypedDict):
+    """/api/from-mesh: a model that `wavesim vehicles from-mesh` computes in the background."""
+
+    state: Literal["none", "running", "done", "failed", "cancelled"]
+    name: Annotated[str, "name of the model"]
+    step: Annotated[str, "name of the current step"]
+    share: Annotated[float, "progress of all steps, 0 to 1"]
+    text: Annotated[str, "detail of the current step"]
+    error: Annotated[str, "reason why it failed"]
+    files: Annotated[list[str], "files that were written to the working folder"]
+    notes: list[str]
+
+
 class HullPartFrame(TypedDict):
     """Position of a part in body axes, m."""
 

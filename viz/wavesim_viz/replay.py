@@ -55,6 +55,7 @@ from wavesim_viz.page_content import (
     WeatherReport,
 )
 from wavesim_viz.page_protocol import CommanderRequest, FaultRequest, FencesRequest, VehicleCommandRequest
+from wavesim_viz.propeller_turns import LoggedTurns, drawn_rates
 from wavesim_viz.sea_surface import AS_CONFIGURED, SeaState, SeaSurface
 from wavesim_world.config import load
 from wavesim_world.config.standalone_xml import omitted_water
@@ -88,6 +89,7 @@ class ReplaySource:
         self._seas, self._weathers = self._sea_of_log()
         self._fence_history = FenceHistory(self.log, self._loaded)
         self._kits: dict[int, BodyEquipment] = {}
+        self._turns: dict[int, LoggedTurns] = {}
         self._scene["models"] |= {
             b["model"]: self._default_model_info(b)
             for b in self.log.bodies.values()
@@ -174,6 +176,7 @@ class ReplaySource:
             "source": "",
             "validated": "",
             "appearance": "",
+            "draw_parts": True,
             "shape": shapes.get(body["type"], shapes["underwater"]),
             "mass": None,
             "thrusters": [],
@@ -410,13 +413,20 @@ class ReplaySource:
             "time": self._at,
             "identity": {"name": name, "model": body["model"], "type": int(BodyType[body["type"].upper()])},
             "motion": motion(s["p_WB_W"], s["q_WB"], s["v_WB_B"], s["w_WB_B"], s["v_FB_B"]),
-            "actuation": actuation(acting.records[k], len(known["actuators"]) if known is not None else 0)
-            if k >= 0
+            "actuation": actuation(acting.records[k], *self._propeller_turns(row, known, acting).at(self._at))
+            if k >= 0 and known is not None
             else None,
             "effort": effort(forces) if (forces := self._at_time(f"/effort/{name}", EFFORT)) is not None else None,
             "surroundings": to_json_value(self._at_time(f"/surroundings/{name}", SURROUNDINGS)),
             "sensors": sensors,
         }
+
+    def _propeller_turns(self, row: int, known: BodyEquipment, acting: Any) -> LoggedTurns:
+        """Return the turns of a body's propellers from its logged actuation."""
+        if row not in self._turns:
+            rates = drawn_rates(known["actuators"], acting.records["actual"])
+            self._turns[row] = LoggedTurns(acting.time_ns * 1e-9, rates)
+        return self._turns[row]
 
     def _at_time(self, topic: str, table: Table) -> Any:
         """Return the newest record of a topic, or None before the first record."""

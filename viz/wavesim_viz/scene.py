@@ -37,6 +37,7 @@ def model_info(model: Model) -> ModelInfo:
         "validated": model.validated,
         "shape": shape(model),
         "appearance": model.appearance,
+        "draw_parts": model.draw_parts,
         "mass": model.mass.value,
         "thrusters": [
             {

@@ -30,6 +30,7 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_viz.acoustics_process import AcousticsProcess
 from wavesim_viz.acoustics_requests import answer_acoustics, parse_acoustics_request
 from wavesim_viz.alarms import AlarmRules
+from wavesim_viz.appearance import find_appearance, read_appearance
 from wavesim_viz.chart_series import MOST_LINES, MOST_POINTS, MOST_VALUES, aligned
 from wavesim_viz.configurator import Configurator
 from wavesim_viz.connection_limits import BODY_S, UPLOAD_S, ConnectionRateLimiter, address_of, upgraded
@@ -188,17 +189,24 @@ async def static(request: web.Request) -> web.StreamResponse:
 
 
 async def appearance(request: web.Request) -> web.StreamResponse:
-    """Return the glTF file of a model in the scene."""
+    """Return the glTF file of a model in the scene. A log does not contain it: for a replay, it is searched in the folders
+    of the configuration, of the log and of the viewer.
+    """
     source = request.app[HUB].source
     scene = source.scene()[1] if source is not None else None
     model = scene["models"].get(request.match_info["model"]) if scene is not None else None
-    if scene is None or model is None or not model["appearance"]:
+    if source is None or scene is None or model is None or not model["appearance"]:
         raise web.HTTPNotFound
-    folder = Path(scene["file"]).parent.resolve()
-    file = (folder / model["appearance"]).resolve()
-    if not file.is_relative_to(folder) or not file.is_file() or file.suffix != ".glb":
-        raise web.HTTPNotFound
-    return web.FileResponse(file)
+    folders = [Path(scene["file"]).parent]
+    if source.kind == "replay":
+        if not (given := source.configuration().text).lstrip().startswith("<"):  # a path, not XML
+            folders.insert(0, Path(given).parent)
+        folders.append(request.app[CONFIGURATOR].folder)
+    loop = asyncio.get_running_loop()
+    content = await loop.run_in_executor(
+        request.app[WORK], lambda: read_appearance(find_appearance(model["appearance"], folders))
+    )
+    return web.Response(body=content, content_type="model/gltf-binary")
 
 
 async def series(request: web.Request) -> web.StreamResponse:
@@ -472,6 +480,9 @@ def make_app(
     app.router.add_post("/api/hull", json_call(Configurator.open_hull, changes=True))
     app.router.add_post("/api/hull-fit", json_call(Configurator.fit_hull, changes=True))
     app.router.add_post("/api/hull-model", json_call(Configurator.hull_model, changes=True))
+    app.router.add_get("/api/from-mesh", json_call(Configurator.from_mesh))
+    app.router.add_post("/api/from-mesh", json_call(Configurator.start_from_mesh, changes=True))
+    app.router.add_post("/api/from-mesh-cancel", json_call(Configurator.cancel_from_mesh, changes=True))
     app.router.add_post("/api/vessel", json_call(Configurator.import_vessel, changes=True))
     app.router.add_post("/api/import", json_call(Configurator.import_model, changes=True))
     app.router.add_post("/api/check", json_call(Configurator.check, changes=True))
@@ -487,6 +498,7 @@ def make_app(
         yield
         task.cancel()
         app[WORK].shutdown(wait=False, cancel_futures=True)
+        app[CONFIGURATOR].mesh_job.cancel()
         hub.close()
         for process in app[ACOUSTICS].values():
             await process.close()

@@ -59,7 +59,7 @@ export class BodyAnimation {
 
   update(dt: number, show: { arrows: boolean; beams: boolean }): void {
     const { kit, panel } = this.store;
-    if (kit) this.bodies.moving.update(kit, panel?.row === kit.row ? panel : null, dt);
+    if (kit) this.bodies.moving.update(kit, panel?.row === kit.row ? panel : null, dt, this.store.time);
     this.beams.update(this.store, show.beams);
   }
 

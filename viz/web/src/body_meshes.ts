@@ -6,12 +6,16 @@ import * as THREE from "three";
 import { quaternionToThree, toThree } from "./coordinate_frames";
 import { MovingParts } from "./moving_parts";
 import { SOFTWARE_RENDERING } from "./canvas";
-import { bodyGeometry, fleetMaterial } from "./body_shapes";
+import { bodyGeometry, bodyMaterial, fleetMaterial, mergeParts, partGeometry } from "./body_shapes";
+import { toast } from "./dom";
+import { disposeOwnMesh, loadOwnMesh, type OwnMesh, ownParts } from "./own_mesh";
 import type { SceneStore } from "./scene_store";
 import type { ModelInfo } from "./page_protocol";
 
 /** Number of bodies of a model from which each is drawn coarsely. */
 const MANY = SOFTWARE_RENDERING ? 24 : 128;
+/** Number of triangles of all bodies of a model from which each is drawn as its shape instead of its glTF file. */
+const MOST_TRIANGLES = SOFTWARE_RENDERING ? 400_000 : 2_000_000;
 const GENERIC: ModelInfo = {
   name: "",
   type: "underwater",
@@ -20,6 +24,7 @@ const GENERIC: ModelInfo = {
   validated: "",
   shape: { kind: "cylinder", size: [2, 0.2, 0.2] },
   appearance: "",
+  draw_parts: true,
   mass: null,
   thrusters: [],
   fins: [],
@@ -33,8 +38,12 @@ interface Kind {
   rows: number[];
   capacity: number;
   size: number;
-  own: boolean;
+  own: OwnMesh | null;
   coarse: boolean;
+  /** Too many bodies to draw each as its glTF file. */
+  heavy: boolean;
+  /** Geometry that only these meshes use. */
+  made: THREE.BufferGeometry[];
 }
 
 /** Meshes of all bodies. */
@@ -52,37 +61,75 @@ export class BodyMeshes {
     return store.scene?.models[name] ?? GENERIC;
   }
 
+  /** ``environment``: makes what polished surfaces reflect; ``loaded``: called when the picture has changed. */
+  constructor(
+    private readonly environment: () => THREE.Texture,
+    private readonly loaded: () => void,
+  ) {}
+
   /** Drop all shapes: the scene has changed. */
   reset(): void {
-    for (const kind of this.kinds.values())
-      for (const m of kind.meshes) {
-        this.group.remove(m);
-        m.geometry.dispose();
-        m.dispose();
-      }
-    this.kinds.clear();
     this.moving.reset();
+    for (const kind of this.kinds.values()) {
+      this.remove(kind);
+      if (kind.own) disposeOwnMesh(kind.own);
+    }
+    this.kinds.clear();
+  }
+
+  private remove(kind: Kind): void {
+    for (const m of kind.meshes) {
+      this.group.remove(m);
+      m.dispose();
+    }
+    for (const g of kind.made) g.dispose();
+    kind.meshes = [];
+    kind.made = [];
   }
 
   private kind(store: SceneStore, name: string, count: number): Kind {
     let kind = this.kinds.get(name);
     // hysteresis: do not switch with every body that joins or leaves
-    const coarse = store.rows.length >= (kind?.coarse ? MANY / 2 : MANY);
-    if (kind && kind.capacity >= count + 1 && kind.coarse === coarse) return kind;
-    const capacity = Math.max(16, 2 ** Math.ceil(Math.log2(count + 1)));
-    const model = kind?.model ?? this.model(store, name);
-    const old =
-      kind && (kind.own || kind.coarse === coarse) ? kind.meshes.map((m) => [m.geometry, m.material] as const) : null;
-    const parts = old ?? [[bodyGeometry(model, coarse), fleetMaterial] as const];
-    for (const m of kind?.meshes ?? []) {
-      this.group.remove(m);
-      m.dispose();
+    const coarse = store.rows.length >= (kind?.coarse ? MANY / 2 : MANY),
+      triangles = (kind?.own?.triangles ?? 0) * count,
+      heavy = triangles > (kind?.heavy ? MOST_TRIANGLES / 2 : MOST_TRIANGLES);
+    if (!kind) {
+      const model = this.model(store, name),
+        size = model.shape.size[0];
+      kind = { model, meshes: [], rows: [], capacity: 0, size, own: null, coarse, heavy, made: [] };
+      this.kinds.set(name, kind);
+      if (model.appearance) void this.load(name, kind);
     }
-    const meshes = parts.map(([g, material]) => this.instanced(g, material, capacity, name));
-    if (!kind && model.appearance) this.load(name).catch(() => undefined); // keep the primitive
-    kind = { model, meshes, rows: [], capacity, size: model.shape.size[0], own: kind?.own ?? false, coarse };
-    this.kinds.set(name, kind);
+    if (kind.meshes.length && kind.capacity >= count + 1 && kind.coarse === coarse && kind.heavy === heavy) return kind;
+    this.remove(kind);
+    Object.assign(kind, { coarse, heavy, capacity: Math.max(16, 2 ** Math.ceil(Math.log2(count + 1))) });
+    this.build(name, kind);
     return kind;
+  }
+
+  private build(name: string, kind: Kind): void {
+    const { model, own, coarse, capacity } = kind,
+      add = (g: THREE.BufferGeometry, material: THREE.Material): void => {
+        kind.meshes.push(this.instanced(g, material, capacity, name));
+      },
+      make = (g: THREE.BufferGeometry, material: THREE.Material): void => {
+        kind.made.push(g);
+        add(g, material);
+      };
+    if (!own || kind.heavy) {
+      make(bodyGeometry(model, coarse), fleetMaterial);
+      return;
+    }
+    for (const surfaces of [own.fixed, ...[...own.nodes.values()].map((n) => n.surfaces)])
+      for (const s of surfaces) add(s.geometry, s.material);
+    const { thrusters, fins } = ownParts(model, own),
+      parts = partGeometry(
+        model,
+        thrusters.map((k) => model.thrusters[k]!),
+        fins.map((k) => model.fins[k]!),
+        coarse,
+      );
+    if (parts.length) make(mergeParts(parts), bodyMaterial);
   }
 
   private instanced(
@@ -99,29 +146,21 @@ export class BodyMeshes {
     return mesh;
   }
 
-  /**
-   * Replace the primitive of a model by its glTF file as soon as it is loaded. A glTF model faces +z, so it is turned
-   * around.
-   */
-  private async load(name: string): Promise<void> {
-    const { GLTFLoader } = await import("three/addons/loaders/GLTFLoader.js");
-    const gltf = await new GLTFLoader().loadAsync(`/appearance/${encodeURIComponent(name)}`);
-    const kind = this.kinds.get(name);
-    if (!kind) return;
-    const meshes: THREE.InstancedMesh[] = [];
-    gltf.scene.updateMatrixWorld(true);
-    gltf.scene.traverse((o) => {
-      if (!(o instanceof THREE.Mesh)) return;
-      const g = (o.geometry as THREE.BufferGeometry).clone().applyMatrix4(o.matrixWorld).rotateY(Math.PI);
-      meshes.push(this.instanced(g, o.material as THREE.Material, kind.capacity, name));
-    });
-    for (const m of kind.meshes) {
-      this.group.remove(m);
-      m.geometry.dispose();
-      m.dispose();
+  /** Replace the shape of a model by its glTF file as soon as it is loaded; if it cannot be drawn, keep the shape. */
+  private async load(name: string, kind: Kind): Promise<void> {
+    try {
+      const own = await loadOwnMesh(kind.model, this.environment());
+      if (this.kinds.get(name) !== kind) {
+        disposeOwnMesh(own); // the scene has changed
+        return;
+      }
+      kind.own = own;
+      this.remove(kind);
+      this.loaded();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      toast(`model ${name} is drawn as its shape: ${reason}`, true);
     }
-    kind.meshes = meshes;
-    kind.own = true;
   }
 
   /** Place every body; ``magnify`` gives the enlargement for a distance. */
@@ -146,17 +185,12 @@ export class BodyMeshes {
         for (const m of kind.meshes) m.setMatrixAt(i, this.matrix);
       };
       list.forEach(put);
-      let count = list.length;
       if (chosen !== null && store.bodies.get(alone)?.model === name) {
-        if (kind.own) {
-          kind.rows.push(alone);
-          put(chosen, count++);
-        } // a glTF drawing has no known moving parts
-        else this.pose(store, chosen, magnify(kind.size, this.at(store, chosen).distanceTo(camera.position)));
-        this.moving.place(kind.model, !kind.own, this.p, this.q, this.s.x);
+        this.pose(store, chosen, magnify(kind.size, this.at(store, chosen).distanceTo(camera.position)));
+        this.moving.place(kind.model, kind.own, this.p, this.q, this.s.x);
       }
       for (const m of kind.meshes) {
-        m.count = count;
+        m.count = list.length;
         m.instanceMatrix.needsUpdate = true;
         m.boundingSphere = null;
       }

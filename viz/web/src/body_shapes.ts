@@ -189,20 +189,11 @@ export function thrusterSize(model: ModelInfo): number {
 
 const ORIGIN = [0, 0, 0];
 
-/** A thruster, relative to its own position. */
-export function thrusterGeometry(model: ModelInfo, t: ThrusterInfo, coarse = false): THREE.BufferGeometry[] {
+/** A thruster without its propeller, relative to its own position. */
+export function ductGeometry(model: ModelInfo, t: ThrusterInfo, coarse = false): THREE.BufferGeometry[] {
   const size = thrusterSize(model),
-    parts = [
-      withColour(
-        placed(
-          new THREE.CylinderGeometry(size, size * 0.92, size * 0.9, coarse ? 8 : 20, 1, true),
-          ORIGIN,
-          t.direction,
-        ),
-        "#14202b",
-      ),
-      withColour(placed(new THREE.BoxGeometry(size * 1.75, size * 0.16, size * 0.28), ORIGIN, t.direction), "#c9a227"),
-    ];
+    duct = new THREE.CylinderGeometry(size, size * 0.92, size * 0.9, coarse ? 8 : 20, 1, true),
+    parts = [withColour(placed(duct, ORIGIN, t.direction), "#14202b")];
   if (t.swivel || t.deflector) {
     // a nozzle behind it shows its direction
     const nozzle = new THREE.CylinderGeometry(size * 0.55, size * 0.85, size * 1.5, coarse ? 8 : 20, 1, true)
@@ -211,6 +202,17 @@ export function thrusterGeometry(model: ModelInfo, t: ThrusterInfo, coarse = fal
     parts.push(withColour(aimed(nozzle, t.direction), "#2b3f50"));
   }
   return parts;
+}
+
+/** The propeller of a thruster, relative to the position of the thruster. */
+export function propellerGeometry(model: ModelInfo, t: ThrusterInfo): THREE.BufferGeometry {
+  const size = thrusterSize(model),
+    blades = new THREE.BoxGeometry(2 * propellerRadius(model), size * 0.16, size * 0.28);
+  return withColour(placed(blades, ORIGIN, t.direction), "#c9a227");
+}
+
+export function propellerRadius(model: ModelInfo): number {
+  return thrusterSize(model) * 0.875;
 }
 
 /** Rotate geometry made for a thruster that points ahead (-z) to the thruster's direction. */
@@ -287,12 +289,24 @@ export function mergeParts(parts: THREE.BufferGeometry[]): THREE.BufferGeometry 
 
 /** The drawing of a model with its actuators at neutral; coarse if there are many bodies of it. */
 export function bodyGeometry(model: ModelInfo, coarse = false): THREE.BufferGeometry {
-  const parts = hullGeometry(model, coarse),
-    put = (g: THREE.BufferGeometry, at: number[]): THREE.BufferGeometry =>
-      g.translate(...toThree(at[0]!, at[1]!, at[2]!));
-  for (const t of model.thrusters) parts.push(...thrusterGeometry(model, t, coarse).map((g) => put(g, t.position)));
-  for (const f of model.fins) parts.push(put(finGeometry(model, f), finPosition(model, f)));
-  return mergeParts(parts);
+  return mergeParts([...hullGeometry(model, coarse), ...partGeometry(model, model.thrusters, model.fins, coarse)]);
+}
+
+/** Thrusters and fins of a model at neutral. */
+export function partGeometry(
+  model: ModelInfo,
+  thrusters: ThrusterInfo[],
+  fins: FinInfo[],
+  coarse = false,
+): THREE.BufferGeometry[] {
+  const put = (g: THREE.BufferGeometry, at: number[]): THREE.BufferGeometry =>
+    g.translate(...toThree(at[0]!, at[1]!, at[2]!));
+  return [
+    ...thrusters.flatMap((t) =>
+      [...ductGeometry(model, t, coarse), propellerGeometry(model, t)].map((g) => put(g, t.position)),
+    ),
+    ...fins.map((f) => put(finGeometry(model, f), finPosition(model, f))),
+  ];
 }
 
 /** Material of a body that moves its parts. */

@@ -95,6 +95,15 @@ export class Configurator {
         this.list.selectedIndex = 0;
         file.value = `${model.attributes["name"] ?? "model"}.xml`;
       },
+      openSaved: async (name: string): Promise<void> => {
+        const found = await getJson<XmlTree>(`/api/model?name=${encodeURIComponent(name)}`);
+        if (!found) return;
+        this.take1(found);
+        this.list.querySelector("#unsaved")?.remove();
+        this.list.prepend(h("option", { value: name }, `${name} — ${found.attributes["type"] ?? ""}`));
+        this.list.value = name;
+        file.value = `${name}.xml`;
+      },
       changed: (chosen?: XmlTree): void => {
         this.ownSensors();
         if (chosen) {
@@ -185,7 +194,16 @@ export class Configurator {
   permit(sea: boolean, write: boolean): void {
     this.back.classList.toggle("hidden", !sea);
     this.write = write;
-    for (const id of ["save", "import", "try-turn", "try-step", "hull-open", "vessel-files", "vessel-folder"])
+    for (const id of [
+      "save",
+      "import",
+      "try-turn",
+      "try-step",
+      "hull-open",
+      "from-mesh-start",
+      "vessel-files",
+      "vessel-folder",
+    ])
       this.root.querySelector<HTMLButtonElement>(`#${id}`)?.toggleAttribute("disabled", !write);
     if (!write)
       this.verdict.textContent = "this viewer is read-only; to check, test and save models, start it with --control";
@@ -615,6 +633,7 @@ export class Configurator {
     if (found.look) {
       this.bench.look(found.look, found.instruments ?? [], found.hull);
       this.bench.showParts();
+      this.hull.drawn();
       this.bench.set(this.model, this.sensors);
       this.bench.choose(this.chosen);
     }

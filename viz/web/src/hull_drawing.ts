@@ -1,10 +1,16 @@
 // The hull in the configurator: the parts of a hull file, which can be picked, or the mesh of <hull>.
 
 import * as THREE from "three";
-import { toThree } from "./coordinate_frames";
+import { fromThree, toThree, type Triple } from "./coordinate_frames";
 import { cssVariable } from "./dom";
 import { decodeBase64 } from "./http";
 import type { HullFile, HullProperties } from "./page_protocol";
+
+/** Point of a surface and the direction out of it, in body axes. */
+export interface SurfacePoint {
+  position: Triple;
+  normal: Triple;
+}
 
 export class HullDrawing {
   readonly group = new THREE.Group();
@@ -91,6 +97,24 @@ export class HullDrawing {
       false,
     )[0];
     return hit ? this.parts.indexOf(hit.object as (typeof this.parts)[number]) : null;
+  }
+
+  /** True if a surface is drawn: parts of a file, or the mesh of <hull>. */
+  get surface(): boolean {
+    return this.shown || this.solid !== null;
+  }
+
+  /** Point of the surface under a ray; the normal points towards the eye, also on an inverted mesh. */
+  point(ray: THREE.Raycaster): SurfacePoint | null {
+    const drawn: THREE.Object3D[] = this.shown ? this.parts.filter((p) => p.visible) : this.solid ? [this.solid] : [],
+      hit = ray.intersectObjects(drawn, false)[0];
+    if (!hit?.face) return null;
+    const normal = hit.face.normal.clone().transformDirection(hit.object.matrixWorld);
+    if (normal.dot(ray.ray.direction) > 0) normal.negate();
+    return {
+      position: fromThree(hit.point.x, hit.point.y, hit.point.z),
+      normal: fromThree(normal.x, normal.y, normal.z),
+    };
   }
 
   /** Show the mesh of <hull>, from the answer of the check; an empty text removes it. */

@@ -5,6 +5,8 @@ import { getJson, postJson, uploadFile } from "./http";
 import type { ModelEditor3D } from "./model_editor3d";
 import { addUses, newSensors, partElement, type PartUse } from "./hull_parts";
 import { hullProperties } from "./hull_properties";
+import { SurfacePlacement } from "./surface_placement";
+import { MeshComputation } from "./from_mesh";
 import { findChild, nameOf, parseMetres, parseQuantities, type Schema } from "./xml_tree";
 import type { HullFile, HullProperties, XmlTree } from "./page_protocol";
 
@@ -13,6 +15,7 @@ export interface ModelHost {
   schema(): Schema;
   sensors(): XmlTree;
   open(model: XmlTree): void;
+  openSaved(name: string): Promise<void>;
   changed(chosen?: XmlTree): void;
   shiftOrigin(d: [number, number, number]): void;
 }
@@ -39,6 +42,9 @@ export class HullPanel {
   private used = false; // the open model names the files of this hull
   private requests = 0;
   private trouble = "";
+  private readonly placement: SurfacePlacement;
+  private readonly computation: MeshComputation;
+  private source: Record<string, string> = {}; // upload or file of the open hull
 
   constructor(
     private readonly bench: ModelEditor3D,
@@ -65,6 +71,12 @@ export class HullPanel {
         if (name) void this.read({ file: name });
       },
     });
+    this.placement = new SurfacePlacement(bench, host);
+    this.computation = new MeshComputation({
+      meshRequest: () => this.meshRequest(),
+      mass: () => this.fit && 1025 * this.fit.volume,
+      openSaved: (name) => host.openSaved(name),
+    });
     this.box.append(
       h("summary", {}, "Hull file"),
       h(
@@ -75,6 +87,8 @@ export class HullPanel {
         folder,
       ),
       this.body,
+      this.placement.element,
+      this.computation.element,
     );
     this.box.addEventListener("toggle", () => {
       if (this.box.open) void this.list(folder);
@@ -143,6 +157,7 @@ export class HullPanel {
       return;
     }
     this.file = found;
+    this.source = request;
     this.fit = null;
     this.used = false;
     this.roles = found.parts.map(() => "hull");
@@ -175,6 +190,20 @@ export class HullPanel {
       drawn: this.roles.flatMap((r, k) => (r === "hidden" ? [] : [k])),
       mass: mass ? (parseQuantities(mass.attributes["value"]).numbers[0] ?? null) : null,
       mass_centre: mass?.attributes["centre"] ? parseMetres(mass.attributes["centre"]) : null,
+    };
+  }
+
+  /** The values of `wavesim vehicles from-mesh` that this file and the roles of its parts define. */
+  private meshRequest(): Record<string, unknown> | null {
+    const { file, choices, roles, uses } = this;
+    if (!file) return null;
+    const named = (take: (k: number) => boolean): string[] => file.parts.flatMap((p, k) => (take(k) ? [p.name] : []));
+    return {
+      ...this.source,
+      ...choices,
+      hull_parts: roles.every((r) => r === "hull") ? [] : named((k) => roles[k] === "hull"),
+      thruster_parts: named((k) => uses[k]?.element.tag === "thruster"),
+      fin_parts: named((k) => uses[k]?.element.tag === "fin"),
     };
   }
 
@@ -293,7 +322,14 @@ export class HullPanel {
     return h("div", { class: "key" }, h("label", { for: id }, label), s);
   }
 
+  /** The surface that is drawn, or the model, has changed. */
+  drawn(): void {
+    this.placement.draw();
+  }
+
   private draw(): void {
+    this.placement.draw();
+    this.computation.draw();
     const focused = document.activeElement?.id;
     if (!this.file) {
       setChildren(

@@ -8,7 +8,7 @@ import { cssVariable } from "./dom";
 import { fromThree, toThree } from "./coordinate_frames";
 import { parseMetres, nameOf, parseVector, formatMetres, formatNumbers } from "./xml_tree";
 import { context2d, deviceRatio } from "./canvas";
-import { HullDrawing } from "./hull_drawing";
+import { HullDrawing, type SurfacePoint } from "./hull_drawing";
 import type { HullProperties, InstrumentInfo, ModelInfo, XmlTree } from "./page_protocol";
 
 const KINDS: Record<
@@ -39,6 +39,8 @@ export class ModelEditor3D {
   private readonly handles = new THREE.Group();
   private readonly rays = new THREE.Group();
   readonly hull = new HullDrawing();
+  /** Takes clicks on the surface of the hull instead of choosing a part; null: clicks choose. */
+  onSurface: ((point: SurfacePoint) => void) | null = null;
   /** Handle of the body's origin: dragging it moves the origin, not a part. */
   readonly origin: XmlTree = { tag: "origin", attributes: { position: "0 0 0 m" }, text: "", children: [] };
   private instruments: InstrumentInfo[] = [];
@@ -109,6 +111,11 @@ export class ModelEditor3D {
         new THREE.Vector2(((e.clientX - box.left) / box.width) * 2 - 1, 1 - ((e.clientY - box.top) / box.height) * 2),
         this.camera,
       );
+      if (this.onSurface) {
+        const point = this.hull.point(ray);
+        if (point) this.onSurface(point);
+        return;
+      }
       const hits = ray.intersectObjects([...this.places.values()], true),
         hit = (hits.find((x) => x.object instanceof THREE.Mesh) ?? hits[0])?.object ?? null;
       for (let at: THREE.Object3D | null = hit; at; at = at.parent)
@@ -120,6 +127,11 @@ export class ModelEditor3D {
       const part = this.hull.pick(ray);
       if (part !== null) this.onPart(part);
     });
+  }
+
+  /** Length of the model in m. */
+  get length(): number {
+    return this.size;
   }
 
   /** True while a handle is dragged. */

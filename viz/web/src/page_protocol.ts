@@ -63,6 +63,8 @@ export interface ModelInfo {
   shape: HullShape;
   /** glTF file; if it is empty, the shape is drawn */
   appearance: string;
+  /** draw thrusters and fins of which the glTF file has no node */
+  draw_parts: boolean;
   /** kg */
   mass: number | null;
   thrusters: ThrusterInfo[];
@@ -215,6 +217,10 @@ export interface Actuation {
   command: (number | null)[];
   actual: (number | null)[];
   feedback: (number | null)[];
+  /** fraction of a turn at which the propeller of each thruster is drawn */
+  turns: (number | null)[];
+  /** drawn rate of each propeller, 1/s of simulation time */
+  turn_rates: (number | null)[];
   /** faults, by actuator */
   faults?: Record<string, string>;
 }
@@ -1114,6 +1120,24 @@ export interface HullFile {
   /** whether the format defines its unit and its vertical axis */
   known: boolean;
   parts: HullPartMesh[];
+}
+
+/** /api/from-mesh: a model that `wavesim vehicles from-mesh` computes in the background. */
+export interface MeshJobState {
+  state: "none" | "running" | "done" | "failed" | "cancelled";
+  /** name of the model */
+  name: string;
+  /** name of the current step */
+  step: string;
+  /** progress of all steps, 0 to 1 */
+  share: number;
+  /** detail of the current step */
+  text: string;
+  /** reason why it failed */
+  error: string;
+  /** files that were written to the working folder */
+  files: string[];
+  notes: string[];
 }
 
 /** Position of a part in body axes, m. */

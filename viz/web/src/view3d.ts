@@ -10,6 +10,7 @@ import { Fences } from "./fences3d";
 import { drawCompassCard, drawHud } from "./compass_hud";
 import { Traffic3D } from "./traffic3d";
 import { cssVariable } from "./dom";
+import { makeEnvironment } from "./environment";
 import { wrapDegrees, euler, quaternionToThree, toThree } from "./coordinate_frames";
 import { VerticalExaggeration } from "./vertical_exaggeration";
 import { isTypedIntoField } from "./keyboard";
@@ -45,7 +46,8 @@ export class View3D {
   readonly renderer: THREE.WebGLRenderer;
   readonly controls: OrbitControls;
   readonly terrain = new Terrain();
-  readonly bodies = new BodyMeshes();
+  readonly bodies: BodyMeshes;
+  private environment: THREE.Texture | null = null;
   readonly sounds = new AcousticSignals();
   readonly heights = new VerticalExaggeration();
   readonly surface = new WaterSurface();
@@ -93,6 +95,10 @@ export class View3D {
     this.controls.minDistance = 0.6;
     this.controls.zoomToCursor = true;
     this.controls.addEventListener("change", () => this.changed());
+    this.bodies = new BodyMeshes(
+      () => (this.environment ??= makeEnvironment(this.renderer)),
+      () => this.changed(),
+    );
     this.trails = new Trails(store);
     this.crossings = new Traffic3D(store);
     this.mosaic = new Mosaic3D(store.mosaic);

@@ -637,6 +637,7 @@ test("an aircraft is drawn with its wing across and its nose ahead", () => {
     validated: "",
     shape: { kind: "box", size: [1.7, 2.9, 0.3] },
     appearance: "",
+    draw_parts: true,
     mass: null,
     thrusters: [],
     fins: [],

@@ -374,8 +374,14 @@ class Model:
     )
     appearance: str = text(
         "Path of a glTF file (.glb), relative to the configuration file. Viewers draw it instead of the "
-        "primitive shape. The file uses metres, with +Z forward and +Y up.",
+        "primitive shape. The file uses metres, with +Z forward and +Y up. Nodes with the name of an actuator move "
+        "with it.",
         "",
+    )
+    draw_parts: bool = flag(
+        "Whether viewers add their own drawing of each thruster and fin for which the `appearance` file has no node "
+        "of the same name. Set to no if the file shows them without such nodes.",
+        True,
     )
     active: str = text(
         "Degrees of freedom in which the body can move. Its velocity in the other degrees of freedom stays at zero.",
