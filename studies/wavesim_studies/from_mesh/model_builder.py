@@ -1,0 +1,198 @@
+"""Model of a vehicle from the results for its mesh: the elements of a models file, and the uncertainty of each value."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from wavesim_sdk.arrays import Array
+from wavesim_server.importers.model_draft import ModelDraft, format_numbers
+from wavesim_studies.from_mesh import panels
+from wavesim_studies.from_mesh.actuators import FinPart, ThrusterPart
+from wavesim_studies.from_mesh.balance import DENSITY, VehicleBalance
+from wavesim_studies.from_mesh.mesh_preparation import PreparedMesh
+from wavesim_studies.from_mesh.resistance import DragEstimate
+
+FORCES, VELOCITIES = "XYZKMN", "uvwpqr"
+WAVE_DAMPING = 0.1  #: assumed damping by radiated waves in heave, roll and pitch, as a share of the critical damping
+WAVE_DEVIATION = 0.5
+INERTIA_DEVIATION = 0.2  #: of the inertia of a mass that is assumed to be distributed evenly
+LEAST_SHARE = 1e-5  #: entries of a matrix that are smaller, relative to the largest one of their kind, are omitted
+
+
+class UncertainValue(NamedTuple):
+    """Coefficient of a model: its path as in `wavesim identify`, its value and standard deviation in SI units, and the
+    source of the value.
+    """
+
+    path: str
+    value: float
+    sd: float
+    source: str
+
+
+class AddedMassEstimate(NamedTuple):
+    """Added mass (6, 6) about the origin, the relative standard deviation (6,) of its diagonal, its method, notes, and a
+    table of its convergence.
+    """
+
+    matrix: Array
+    deviation: Array
+    method: str
+    notes: tuple[str, ...]
+    table: Sequence[Sequence[str]] = ()
+
+
+@dataclass
+class VehicleParts:
+    """Everything that a model consists of."""
+
+    name: str
+    kind: str
+    file: str
+    mesh: PreparedMesh
+    weight: VehicleBalance
+    added: AddedMassEstimate
+    drag: DragEstimate
+    thrusters: Sequence[ThrusterPart] = ()
+    fins: Sequence[FinPart] = ()
+    exact_inertia: bool = False  #: the user stated the moments of inertia
+    appearance: str = ""
+    notes: list[str] = field(default_factory=list)
+
+
+class BuiltModel(NamedTuple):
+    """Text of a models file, and the uncertain values of its model."""
+
+    xml: str
+    values: list[UncertainValue]
+
+
+def flooded_mass(weight: VehicleBalance, mesh: PreparedMesh) -> Array:
+    """Return the mass matrix (6, 6) about the origin of the water that floods the hull."""
+    m = weight.flooded
+    found = np.diag([m, m, m, 0.0, 0.0, 0.0])
+    found[3:, 3:] = m / mesh.volume * mesh.inertia
+    return panels.shift(found, mesh.centre, np.zeros(3))
+
+
+def build(parts: VehicleParts) -> BuiltModel:
+    """Return the models file of a vehicle."""
+    weight, mesh = parts.weight, parts.mesh
+    draft = ModelDraft(parts.name, f"computed from the mesh {parts.file} by `wavesim vehicles from-mesh`", {}, None)
+    length = float(mesh.size[0])
+    draft.attributes |= {
+        "type": parts.kind,
+        "title": f"from {parts.file}: {length:.3g} m, {weight.mass:.3g} kg",
+        "validated": "Not validated: every coefficient is computed or estimated from the mesh.",
+    }
+    if parts.kind == "surface":
+        draft.attributes["coriolis_added"] = "plane"
+    if parts.drag.coriolis_without:
+        draft.attributes["coriolis_without"] = parts.drag.coriolis_without
+    if parts.appearance:
+        draft.attributes["appearance"] = parts.appearance
+    # the notes for the user name options
+    draft.notes += [re.sub(r" \(--[^)]*\)", "", note) for note in parts.notes]
+    values: list[UncertainValue] = []
+    size = np.maximum(mesh.size, 2e-3)
+    draft.add("box", **{k: f"{v:.4g} m" for k, v in zip(("length", "width", "height"), size, strict=True)})
+    draft.add("mass", value=f"{weight.mass:.6g} kg", centre=f"{format_numbers(*np.round(weight.centre, 6))} m")
+    _add_inertia(draft, parts, values)
+    if weight.volume == mesh.volume or parts.kind == "surface":
+        draft.add("hull", file=hull_file(parts.name))
+    else:
+        draft.add(
+            "buoyancy", volume=f"{weight.volume:.6g} m3", centre=f"{format_numbers(*np.round(weight.buoyancy, 6))} m"
+        )
+    _add_matrix(draft, values, "added-mass", parts.added.matrix + flooded_mass(weight, mesh), parts.added)
+    _add_drag(draft, parts, values)
+    for t in parts.thrusters:
+        draft.add("thruster", **t.attributes())
+    for f in parts.fins:
+        draft.add("fin", **f.attributes())
+        values.append(UncertainValue(f"fin[{f.name}]/lift_slope", f.lift_slope, f.deviation * f.lift_slope, f.source))
+    return BuiltModel(draft.xml(Path(parts.file), False).xml, values)
+
+
+def hull_file(name: str) -> str:
+    return f"{name}-hull.stl"
+
+
+def _add_inertia(draft: ModelDraft, parts: VehicleParts, values: list[UncertainValue]) -> None:
+    i = parts.weight.inertia
+    keys = {"xx": i[0, 0], "yy": i[1, 1], "zz": i[2, 2], "xy": i[0, 1], "xz": i[0, 2], "yz": i[1, 2]}
+    draft.add("inertia", **{k: f"{v:.5g}" for k, v in keys.items() if v or k[0] == k[1]})
+    if not parts.exact_inertia:
+        values += [
+            UncertainValue(
+                f"inertia/{k}", float(keys[k]), INERTIA_DEVIATION * float(keys[k]), "mass distributed evenly"
+            )
+            for k in ("xx", "yy", "zz")
+        ]
+
+
+def _add_matrix(draft: ModelDraft, values: list[UncertainValue], tag: str, m: Array, added: AddedMassEstimate) -> None:
+    m = _without_rounding_errors(m)
+    draft.matrix(tag, _five_digits(m))
+    for k in range(6):
+        if m[k, k] > 0.0:
+            path = f"{tag}/{FORCES[k]}_{VELOCITIES[k]}"
+            values.append(UncertainValue(path, float(m[k, k]), float(added.deviation[k] * m[k, k]), added.method))
+
+
+def _five_digits(m: Array) -> Array:
+    return np.array([[float(f"{x:.5g}") for x in row] for row in m])
+
+
+def _without_rounding_errors(m: Array) -> Array:
+    """Return a symmetric matrix without the entries that are rounding errors of the mesh."""
+    size = np.ones(6)  # masses and moments have different units
+    size[3:] = np.sqrt(np.diag(m)[3:].max() / np.diag(m)[:3].max())
+    scaled = np.abs(m) / np.outer(size, size)
+    return np.where(scaled > LEAST_SHARE * scaled.max(), 0.5 * (m + m.T), 0.0)
+
+
+def _add_drag(draft: ModelDraft, parts: VehicleParts, values: list[UncertainValue]) -> None:
+    d = parts.drag
+    linear, deviation = d.linear.copy(), np.diag(d.linear_deviation).copy()
+    if parts.kind == "surface":
+        waves = wave_damping(parts)
+        for k, wave in zip((2, 3, 4), waves, strict=True):
+            deviation[k] = (deviation[k] * linear[k, k] + WAVE_DEVIATION * wave) / (linear[k, k] + wave)
+            linear[k, k] += wave
+    terms = (
+        ("linear-drag", linear, deviation),
+        ("quadratic-drag", d.quadratic, np.diag(d.quadratic_deviation)),
+        ("lift", d.lift, np.diag(d.lift_deviation)),
+    )
+    for tag, m, shares in terms:
+        if not m.any():
+            continue
+        draft.matrix(tag, _five_digits(m))
+        for k in range(6):
+            if m[k, k]:
+                path = f"{tag}/{FORCES[k]}_{VELOCITIES[k]}"
+                source = {"lift": "body lift of a slender hull"}.get(tag, f"drag of the hull ({d.regime})")
+                values.append(UncertainValue(path, float(m[k, k]), float(shares[k] * abs(m[k, k])), source))
+
+
+def wave_damping(parts: VehicleParts) -> tuple[float, float, float]:
+    """Return the assumed damping by radiated waves in heave, roll and pitch, in SI units."""
+    weight = parts.weight
+    assert weight.afloat is not None
+    a, g = parts.added.matrix, 9.81
+    stiffness = (
+        DENSITY * g * weight.afloat.area,
+        weight.mass * g * weight.afloat.gm_roll,
+        weight.mass * g * weight.afloat.gm_pitch,
+    )
+    inertia = (weight.mass + a[2, 2], weight.inertia[0, 0] + a[3, 3], weight.inertia[1, 1] + a[4, 4])
+    found = [2.0 * WAVE_DAMPING * math.sqrt(c * m) for c, m in zip(stiffness, inertia, strict=True)]
+    return found[0], found[1], found[2]
