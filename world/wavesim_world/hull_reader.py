@@ -138,8 +138,8 @@ def _colour(mesh: Any) -> Any:
 
 
 def _step(path: Path, most: int) -> Iterator[HullPart]:
-    """Read a STEP file with cascadio (MIT), which contains Open CASCADE. It converts the file to metres, with the y axis
-    up; the parts get the axes of the file.
+    """Read a STEP file with cascadio (MIT), which contains Open CASCADE. It converts the file to metres and
+    keeps its axes.
     """
     try:
         check_installed("cascadio")
@@ -154,10 +154,7 @@ def _step(path: Path, most: int) -> Iterator[HullPart]:
         done = cascadio.step_to_glb(str(path), str(out), STEP_DEVIATION, STEP_ANGLE, True)
         if done or not out.exists():
             raise InvalidHull("the file is not a valid STEP file")
-        parts = list(_scene(out, "glb", most))
-    for p in parts:
-        x, y, z = p.vertices.T
-        yield p._replace(vertices=np.stack([x, -z, y], axis=1))
+        yield from list(_scene(out, "glb", most))
 
 
 def _fbx(path: Path, most: int) -> Iterator[HullPart]:

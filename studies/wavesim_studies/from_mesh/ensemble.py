@@ -28,12 +28,15 @@ DISTRIBUTIONS = ("log-normal", "normal")
 
 
 class UncertainCoefficient(NamedTuple):
-    """Coefficient by its path: value and standard deviation in SI units, and distribution (`log-normal` or `normal`)."""
+    """Coefficient by its path: value and standard deviation in SI units, and distribution (`log-normal` or `normal`).
+    Coefficients of the same group share their random number, because they have the same cause of error.
+    """
 
     path: str
     value: float
     sd: float
     distribution: str
+    group: str
 
 
 def read_uncertainty(path: Path) -> list[UncertainCoefficient]:
@@ -51,7 +54,11 @@ def read_uncertainty(path: Path) -> list[UncertainCoefficient]:
     for row in rows:
         try:
             one = UncertainCoefficient(
-                str(row["path"]), float(row["value"]), float(row["sd"]), str(row.get("distribution", "normal"))
+                str(row["path"]),
+                float(row["value"]),
+                float(row["sd"]),
+                str(row.get("distribution", "normal")),
+                str(row.get("group") or row["path"]),
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ConfigError("each entry of 'unknowns' needs 'path', 'value' and 'sd'", str(path)) from None
@@ -76,15 +83,17 @@ def draw(coefficients: Sequence[UncertainCoefficient], members: int, seed: int) 
     from scipy import stats
     from scipy.stats import qmc
 
-    shares = qmc.LatinHypercube(len(coefficients), rng=np.random.default_rng(seed)).random(members)
+    groups = list(dict.fromkeys(c.group for c in coefficients))
+    shares = qmc.LatinHypercube(len(groups), rng=np.random.default_rng(seed)).random(members)
     z = stats.norm.ppf(np.clip(shares, 1e-12, 1.0 - 1e-12))
     columns = []
-    for k, c in enumerate(coefficients):
+    for c in coefficients:
+        mine = z[:, groups.index(c.group)]
         if c.distribution == "normal":
-            columns.append(c.value + c.sd * z[:, k])
+            columns.append(c.value + c.sd * mine)
         else:
             spread = math.sqrt(math.log1p((c.sd / c.value) ** 2))
-            columns.append(c.value * np.exp(spread * z[:, k]))
+            columns.append(c.value * np.exp(spread * mine))
     return np.asarray(np.stack(columns, axis=1))
 
 

@@ -171,10 +171,7 @@ def _write(parts: VehicleParts, out: Path) -> tuple[list[Path], BuiltModel]:
         hull.write_bytes(geometry.to_stl(parts.mesh.hull))
         files.insert(1, hull)
     out.write_text(built.xml, encoding="utf-8")
-    rows = [
-        {"path": v.path, "value": v.value, "sd": v.sd, "distribution": "log-normal", "source": v.source}
-        for v in built.values
-    ]
+    rows = [{**v._asdict(), "distribution": "log-normal"} for v in built.values]
     files[-1].write_text(finite_json({"model": parts.name, "unknowns": rows}, indent=2) + "\n", encoding="utf-8")
     return files, built
 

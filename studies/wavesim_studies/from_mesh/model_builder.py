@@ -23,18 +23,19 @@ FORCES, VELOCITIES = "XYZKMN", "uvwpqr"
 WAVE_DAMPING = 0.1  #: assumed damping by radiated waves in heave, roll and pitch, as a share of the critical damping
 WAVE_DEVIATION = 0.5
 INERTIA_DEVIATION = 0.2  #: of the inertia of a mass that is assumed to be distributed evenly
-LEAST_SHARE = 1e-5  #: entries of a matrix that are smaller, relative to the largest one of their kind, are omitted
+LEAST_SHARE = 2e-4  #: entries of the added mass that are smaller, relative to the largest one, are omitted
 
 
 class UncertainValue(NamedTuple):
     """Coefficient of a model: its path as in `wavesim identify`, its value and standard deviation in SI units, and the
-    source of the value.
+    source of the value. Coefficients of the same ``group`` have the same error.
     """
 
     path: str
     value: float
     sd: float
     source: str
+    group: str = ""
 
 
 class AddedMassEstimate(NamedTuple):
@@ -117,7 +118,10 @@ def build(parts: VehicleParts) -> BuiltModel:
         draft.add("thruster", **t.attributes())
     for f in parts.fins:
         draft.add("fin", **f.attributes())
-        values.append(UncertainValue(f"fin[{f.name}]/lift_slope", f.lift_slope, f.deviation * f.lift_slope, f.source))
+        deviation = f.deviation * f.lift_slope
+        values.append(
+            UncertainValue(f"fin[{f.name}]/lift_slope", f.lift_slope, deviation, f.source, "lift slope of fins")
+        )
     return BuiltModel(draft.xml(Path(parts.file), False).xml, values)
 
 
@@ -130,33 +134,37 @@ def _add_inertia(draft: ModelDraft, parts: VehicleParts, values: list[UncertainV
     keys = {"xx": i[0, 0], "yy": i[1, 1], "zz": i[2, 2], "xy": i[0, 1], "xz": i[0, 2], "yz": i[1, 2]}
     draft.add("inertia", **{k: f"{v:.5g}" for k, v in keys.items() if v or k[0] == k[1]})
     if not parts.exact_inertia:
-        values += [
-            UncertainValue(
-                f"inertia/{k}", float(keys[k]), INERTIA_DEVIATION * float(keys[k]), "mass distributed evenly"
-            )
-            for k in ("xx", "yy", "zz")
-        ]
+        for k in ("xx", "yy", "zz"):
+            value = float(keys[k])
+            sd = INERTIA_DEVIATION * value
+            values.append(UncertainValue(f"inertia/{k}", value, sd, "mass distributed evenly", "inertia"))
 
 
 def _add_matrix(draft: ModelDraft, values: list[UncertainValue], tag: str, m: Array, added: AddedMassEstimate) -> None:
     m = _without_rounding_errors(m)
-    draft.matrix(tag, _five_digits(m))
+    draft.matrix(tag, _six_digits(m))
     for k in range(6):
         if m[k, k] > 0.0:
             path = f"{tag}/{FORCES[k]}_{VELOCITIES[k]}"
             values.append(UncertainValue(path, float(m[k, k]), float(added.deviation[k] * m[k, k]), added.method))
 
 
-def _five_digits(m: Array) -> Array:
-    return np.array([[float(f"{x:.5g}") for x in row] for row in m])
+def _six_digits(m: Array) -> Array:
+    return np.array([[float(f"{x:.6g}") for x in row] for row in m])
 
 
 def _without_rounding_errors(m: Array) -> Array:
-    """Return a symmetric matrix without the entries that are rounding errors of the mesh."""
+    """Return a symmetric, positive definite matrix without the entries that are rounding errors of the mesh."""
     size = np.ones(6)  # masses and moments have different units
-    size[3:] = np.sqrt(np.diag(m)[3:].max() / np.diag(m)[:3].max())
-    scaled = np.abs(m) / np.outer(size, size)
-    return np.where(scaled > LEAST_SHARE * scaled.max(), 0.5 * (m + m.T), 0.0)
+    size[3:] = np.sqrt(max(float(np.diag(m)[3:].max()), 1e-300) / np.diag(m)[:3].max())
+    scaled = 0.5 * (m + m.T) / np.outer(size, size)
+    scaled = np.where(np.abs(scaled) > LEAST_SHARE * np.abs(scaled).max(), scaled, 0.0)
+    # a body that moves no water about an axis has an added mass of zero there, on which errors of the panels decide
+    more = LEAST_SHARE * scaled.max()
+    while np.linalg.eigvalsh(scaled).min() < 0.1 * LEAST_SHARE * scaled.max():
+        scaled[3:, 3:] += more * np.eye(3)
+        more *= 2.0
+    return np.asarray(scaled * np.outer(size, size))
 
 
 def _add_drag(draft: ModelDraft, parts: VehicleParts, values: list[UncertainValue]) -> None:
@@ -175,7 +183,7 @@ def _add_drag(draft: ModelDraft, parts: VehicleParts, values: list[UncertainValu
     for tag, m, shares in terms:
         if not m.any():
             continue
-        draft.matrix(tag, _five_digits(m))
+        draft.matrix(tag, _six_digits(m))
         for k in range(6):
             if m[k, k]:
                 path = f"{tag}/{FORCES[k]}_{VELOCITIES[k]}"
