@@ -16,9 +16,10 @@ from wavesim_sdk.terminal_text import finite_json
 from wavesim_studies.from_mesh import actuators, appendages, mesh_preparation, panels, report
 from wavesim_studies.from_mesh.balance import DENSITY, MassOptions, VehicleBalance, balance
 from wavesim_studies.from_mesh.ellipsoid import ellipsoid_added_mass
+from wavesim_studies.from_mesh.floating import floating_hull
 from wavesim_studies.from_mesh.mesh_preparation import MeshOptions, PreparedMesh
 from wavesim_studies.from_mesh.model_builder import AddedMassEstimate, BuiltModel, VehicleParts, build, hull_file
-from wavesim_studies.from_mesh.open_frame import FramePart, open_frame
+from wavesim_studies.from_mesh.open_frame import OpenFrameEstimate, OpenFramePart, open_frame
 from wavesim_studies.from_mesh.resistance import DragEstimate, resistance
 from wavesim_studies.from_mesh.steps import StepLog, StepTime
 from wavesim_world import hull_geometry as geometry
@@ -78,11 +79,16 @@ def make_vehicle(request: VehicleRequest, out: Path, log: StepLog) -> MadeVehicl
     with log.step("balance"):
         weight = balance(mesh, request.mass)
     parts = VehicleParts(request.name, request.mass.kind, request.file.name, mesh, weight, *(None, None))  # type: ignore[arg-type]
-    with log.step("added mass"):
+    waves = weight.afloat is not None and _method(request) == "panels"
+    with log.step("added mass and waves" if waves else "added mass"):
         frame = _frame(request, mesh) if request.frame else None
-        parts.added = _added_mass(request, mesh, weight, frame, log)
+        if waves:
+            parts.added = _waves(parts, log)
+        else:
+            parts.added = _added_mass(request, mesh, weight, frame, log)
+    mesh = parts.mesh
     with log.step("drag"):
-        drag = frame.drag if frame is not None else _drag(request, mesh, weight)
+        drag = frame.drag if frame is not None else _drag(request, parts)
         parts.drag = _with_actuators(request, parts, drag)
     parts.exact_inertia = request.mass.inertia is not None
     parts.notes = [*mesh.notes, *weight.notes, *parts.added.notes, *parts.drag.notes]
@@ -95,7 +101,7 @@ def make_vehicle(request: VehicleRequest, out: Path, log: StepLog) -> MadeVehicl
     return MadeVehicle([*files, more], sheet, parts.notes, log.times, built)
 
 
-def _frame(request: VehicleRequest, mesh: PreparedMesh) -> Any:
+def _frame(request: VehicleRequest, mesh: PreparedMesh) -> OpenFrameEstimate:
     names = request.mesh.hull_parts or tuple(mesh.parts)
     others = {actuators.part_name(t, list(mesh.parts)) for t in request.thruster_parts} | set(request.fin_parts)
     closed = []
@@ -104,7 +110,7 @@ def _frame(request: VehicleRequest, mesh: PreparedMesh) -> Any:
             continue
         t, _ = surfaces.clean(mesh.parts[name])
         whole = len(t) > 0 and not len(geometry.open_edges(t))
-        closed.append(FramePart(name, geometry.outward(t) if whole else surfaces.convex_surface(mesh.parts[name])))
+        closed.append(OpenFramePart(name, geometry.outward(t) if whole else surfaces.convex_surface(mesh.parts[name])))
     return open_frame(closed, request.speed)
 
 
@@ -115,12 +121,9 @@ def _added_mass(
         deviation = np.full(6, frame.added_mass_deviation)
         return AddedMassEstimate(frame.added_mass, deviation, "sum of the parts of an open frame", ())
     notes: tuple[str, ...] = ()
-    method = request.method
-    if not method:
-        method = "panels" if importlib.util.find_spec("capytaine") else "ellipsoid"
-        if method == "ellipsoid":
-            notes = ("the panel method is not installed (pip install 'wavesim[panels]'), so an ellipsoid replaces it",)
-    if method == "panels" and weight.afloat is None:
+    if not request.method and _method(request) == "ellipsoid":
+        notes = ("the panel method is not installed (pip install 'wavesim[panels]'), so an ellipsoid replaces it",)
+    if _method(request) == "panels":
         found = panels.added_mass(mesh.triangles, (0.0, 0.0, 0.0), DENSITY, log.progress)
         share = np.diag(found.uncertainty) / np.maximum(np.diag(found.matrix), 1e-300)
         deviation = np.minimum(np.hypot(share, MESH_DEVIATION), 1.0)
@@ -132,10 +135,29 @@ def _added_mass(
     return AddedMassEstimate(fallback.matrix, fallback.deviation, "equivalent ellipsoid", (*notes, *fallback.notes))
 
 
-def _drag(request: VehicleRequest, mesh: PreparedMesh, weight: VehicleBalance) -> DragEstimate:
-    level = weight.afloat.waterline if weight.afloat is not None else None
+def _method(request: VehicleRequest) -> str:
+    """Return the method for the added mass: that of the user, or the best one that is installed."""
+    return request.method or ("panels" if importlib.util.find_spec("capytaine") else "ellipsoid")
+
+
+def _waves(parts: VehicleParts, log: StepLog) -> AddedMassEstimate:
+    """Compute radiation, wave forces and drift of a hull at the surface. Its axes become horizontal at rest."""
+    weight = parts.weight
+    found = floating_hull(parts.mesh.hull, weight.mass, weight.centre.tolist(), weight.inertia, DENSITY, log.progress)
+    parts.waves = found
+    c, s = math.cos(found.trim), math.sin(found.trim)
+    parts.mesh = parts.mesh.rotated(np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]]))
+    change = [float(row[1].rstrip(" %")) / 100.0 for row in found.table[1:7]]
+    deviation = np.hypot(change, MESH_DEVIATION)
+    return AddedMassEstimate(np.zeros((6, 6)), deviation, "panel method (Capytaine)", (), found.table)
+
+
+def _drag(request: VehicleRequest, parts: VehicleParts) -> DragEstimate:
+    level = parts.weight.afloat.waterline if parts.weight.afloat is not None else None
+    if parts.waves is not None:
+        level = -parts.waves.results.depth
     try:
-        return resistance(mesh.triangles, request.speed, DENSITY, level)
+        return resistance(parts.mesh.triangles, request.speed, DENSITY, level)
     except ValueError as error:
         raise ConfigError(f"drag of the hull: {error}") from None
 
@@ -170,6 +192,9 @@ def _write(parts: VehicleParts, out: Path) -> tuple[list[Path], BuiltModel]:
     if f'"{hull.name}"' in built.xml:
         hull.write_bytes(geometry.to_stl(parts.mesh.hull))
         files.insert(1, hull)
+    for name, text in built.files.items():
+        (out.parent / name).write_text(text, encoding="utf-8")
+        files.insert(1, out.parent / name)
     out.write_text(built.xml, encoding="utf-8")
     rows = [{**v._asdict(), "distribution": "log-normal"} for v in built.values]
     files[-1].write_text(finite_json({"model": parts.name, "unknowns": rows}, indent=2) + "\n", encoding="utf-8")

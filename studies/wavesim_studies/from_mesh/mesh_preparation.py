@@ -78,6 +78,20 @@ class PreparedMesh:
         """Return the length, width and height (3,) in m of the part that displaces water."""
         return np.asarray(np.ptp(self.hull.reshape(-1, 3), axis=0))
 
+    def rotated(self, r: Array) -> PreparedMesh:
+        """Return the mesh in axes that the rotation matrix ``r`` (3, 3) gives."""
+        return PreparedMesh(
+            self.triangles @ r.T,
+            self.hull @ r.T,
+            self.volume,
+            r @ self.centre,
+            r @ self.inertia @ r.T,
+            self.area,
+            [p._replace(vertices=p.vertices @ r.T) for p in self.drawn],
+            {n: t @ r.T for n, t in self.parts.items()},
+            self.notes,
+        )
+
 
 class ReadMesh(NamedTuple):
     """Parts of a file, in its axes and unit, and the type of the file."""

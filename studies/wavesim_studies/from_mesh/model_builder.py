@@ -12,10 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_sdk.arrays import Array
+from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 from wavesim_studies.from_mesh import panels
 from wavesim_studies.from_mesh.actuators import FinPart, ThrusterPart
 from wavesim_studies.from_mesh.balance import DENSITY, VehicleBalance
+from wavesim_studies.from_mesh.floating import PanelSolution
 from wavesim_studies.from_mesh.mesh_preparation import PreparedMesh
 from wavesim_studies.from_mesh.resistance import DragEstimate
 
@@ -66,13 +68,15 @@ class VehicleParts:
     exact_inertia: bool = False  #: the user stated the moments of inertia
     appearance: str = ""
     notes: list[str] = field(default_factory=list)
+    waves: PanelSolution | None = None  #: of a hull at the surface, by the panel method
 
 
 class BuiltModel(NamedTuple):
-    """Text of a models file, and the uncertain values of its model."""
+    """Text of a models file, the uncertain values of its model, and the texts of the tables beside it, by file name."""
 
     xml: str
     values: list[UncertainValue]
+    files: dict[str, str]
 
 
 def flooded_mass(weight: VehicleBalance, mesh: PreparedMesh) -> Array:
@@ -104,15 +108,10 @@ def build(parts: VehicleParts) -> BuiltModel:
     values: list[UncertainValue] = []
     size = np.maximum(mesh.size, 2e-3)
     draft.add("box", **{k: f"{v:.4g} m" for k, v in zip(("length", "width", "height"), size, strict=True)})
-    draft.add("mass", value=f"{weight.mass:.6g} kg", centre=f"{format_numbers(*np.round(weight.centre, 6))} m")
-    _add_inertia(draft, parts, values)
-    if weight.volume == mesh.volume or parts.kind == "surface":
-        draft.add("hull", file=hull_file(parts.name))
+    if parts.waves is None:
+        _add_body(draft, parts, values)
     else:
-        draft.add(
-            "buoyancy", volume=f"{weight.volume:.6g} m3", centre=f"{format_numbers(*np.round(weight.buoyancy, 6))} m"
-        )
-    _add_matrix(draft, values, "added-mass", parts.added.matrix + flooded_mass(weight, mesh), parts.added)
+        _add_waves(draft, parts, parts.waves, values)
     _add_drag(draft, parts, values)
     for t in parts.thrusters:
         draft.add("thruster", **t.attributes())
@@ -122,7 +121,39 @@ def build(parts: VehicleParts) -> BuiltModel:
         values.append(
             UncertainValue(f"fin[{f.name}]/lift_slope", f.lift_slope, deviation, f.source, "lift slope of fins")
         )
-    return BuiltModel(draft.xml(Path(parts.file), False).xml, values)
+    made = draft.xml(Path(parts.file), False)
+    return BuiltModel(made.xml, values, made.files)
+
+
+def _add_body(draft: ModelDraft, parts: VehicleParts, values: list[UncertainValue]) -> None:
+    """Add mass, inertia, buoyancy and added mass."""
+    weight, mesh = parts.weight, parts.mesh
+    draft.add("mass", value=f"{weight.mass:.6g} kg", centre=f"{format_numbers(*np.round(weight.centre, 6))} m")
+    _add_inertia(draft, parts, values)
+    if weight.volume == mesh.volume or parts.kind == "surface":
+        draft.add("hull", file=hull_file(parts.name))
+    else:
+        centre = format_numbers(*np.round(weight.buoyancy, 6))
+        draft.add("buoyancy", volume=f"{weight.volume:.6g} m3", centre=f"{centre} m")
+    m = _without_rounding_errors(parts.added.matrix + flooded_mass(weight, mesh))
+    draft.matrix("added-mass", _six_digits(m))
+    values += _added_mass_values(m, parts.added)
+
+
+def _add_waves(draft: ModelDraft, parts: VehicleParts, waves: PanelSolution, values: list[UncertainValue]) -> None:
+    """Add mass, restoring, added mass, linear drag, radiation and wave forces of a hull at the surface."""
+    try:
+        waves.add_to(draft, np.diag(parts.drag.linear).tolist())
+    except ValueError as error:
+        raise ConfigError(f"radiation of waves: {error}; use --added-mass ellipsoid") from None
+    (element,) = (e for e in draft.elements if e.tag == "added-mass")
+    diagonal = element.get("diagonal")
+    m = np.diag([float(x) for x in diagonal.split()]) if diagonal else _rows(element.text or "")
+    values += _added_mass_values(m, parts.added)
+
+
+def _rows(text: str) -> Array:
+    return np.array([float(x) for x in text.split()]).reshape(6, 6)
 
 
 def hull_file(name: str) -> str:
@@ -140,13 +171,14 @@ def _add_inertia(draft: ModelDraft, parts: VehicleParts, values: list[UncertainV
             values.append(UncertainValue(f"inertia/{k}", value, sd, "mass distributed evenly", "inertia"))
 
 
-def _add_matrix(draft: ModelDraft, values: list[UncertainValue], tag: str, m: Array, added: AddedMassEstimate) -> None:
-    m = _without_rounding_errors(m)
-    draft.matrix(tag, _six_digits(m))
-    for k in range(6):
-        if m[k, k] > 0.0:
-            path = f"{tag}/{FORCES[k]}_{VELOCITIES[k]}"
-            values.append(UncertainValue(path, float(m[k, k]), float(added.deviation[k] * m[k, k]), added.method))
+def _added_mass_values(m: Array, added: AddedMassEstimate) -> list[UncertainValue]:
+    return [
+        UncertainValue(
+            f"added-mass/{FORCES[k]}_{VELOCITIES[k]}", float(m[k, k]), float(added.deviation[k] * m[k, k]), added.method
+        )
+        for k in range(6)
+        if m[k, k] > 0.0
+    ]
 
 
 def _six_digits(m: Array) -> Array:
@@ -170,7 +202,9 @@ def _without_rounding_errors(m: Array) -> Array:
 def _add_drag(draft: ModelDraft, parts: VehicleParts, values: list[UncertainValue]) -> None:
     d = parts.drag
     linear, deviation = d.linear.copy(), np.diag(d.linear_deviation).copy()
-    if parts.kind == "surface":
+    if parts.waves is not None:  # it contains the linear drag
+        linear = np.diag(np.diag(linear))
+    elif parts.kind == "surface":
         waves = wave_damping(parts)
         for k, wave in zip((2, 3, 4), waves, strict=True):
             deviation[k] = (deviation[k] * linear[k, k] + WAVE_DEVIATION * wave) / (linear[k, k] + wave)
@@ -183,7 +217,8 @@ def _add_drag(draft: ModelDraft, parts: VehicleParts, values: list[UncertainValu
     for tag, m, shares in terms:
         if not m.any():
             continue
-        draft.matrix(tag, _six_digits(m))
+        if parts.waves is None or tag != "linear-drag":
+            draft.matrix(tag, _six_digits(m))
         for k in range(6):
             if m[k, k]:
                 path = f"{tag}/{FORCES[k]}_{VELOCITIES[k]}"
