@@ -232,4 +232,4 @@ def lid(hole: SurfaceHole) -> Array:
 
 
 def place_text(at: Array) -> str:
-    return " ".join(f"{v + 0.0:.3g}" for v in at)
+    return " ".join(f"{round(float(v), 6) + 0.0:.3g}" for v in at)

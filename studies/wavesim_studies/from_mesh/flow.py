@@ -13,6 +13,7 @@ import numpy as np
 
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.terminal_text import finite_json
+from wavesim_server.importers.model_draft import ModelDraft
 from wavesim_studies.from_mesh import actuators, appendages, mesh_preparation, panels, report
 from wavesim_studies.from_mesh.balance import DENSITY, MassOptions, VehicleBalance, balance
 from wavesim_studies.from_mesh.ellipsoid import ellipsoid_added_mass
@@ -20,6 +21,7 @@ from wavesim_studies.from_mesh.floating import floating_hull
 from wavesim_studies.from_mesh.mesh_preparation import MeshOptions, PreparedMesh
 from wavesim_studies.from_mesh.model_builder import AddedMassEstimate, BuiltModel, VehicleParts, build, hull_file
 from wavesim_studies.from_mesh.open_frame import OpenFrameEstimate, OpenFramePart, open_frame
+from wavesim_studies.from_mesh.panel_process import PanelFailure
 from wavesim_studies.from_mesh.resistance import DragEstimate, resistance
 from wavesim_studies.from_mesh.steps import StepLog, StepTime
 from wavesim_world import hull_geometry as geometry
@@ -64,6 +66,8 @@ class MadeVehicle(NamedTuple):
 
 def make_vehicle(request: VehicleRequest, out: Path, log: StepLog) -> MadeVehicle:
     """Write the models file ``out`` and the files beside it. Raises WaveSimError with the reason if this is impossible."""
+    thrusters, fins = [actuators.thruster(t) for t in request.thrusters], [actuators.fin(t) for t in request.fins]
+    actuators.check_names(thrusters, fins)  # before the long steps
     with log.step("reading"):
         source = mesh_preparation.read(request.file)
     names = [p.name for p in source.parts]
@@ -82,10 +86,7 @@ def make_vehicle(request: VehicleRequest, out: Path, log: StepLog) -> MadeVehicl
     waves = weight.afloat is not None and _method(request) == "panels"
     with log.step("added mass and waves" if waves else "added mass"):
         frame = _frame(request, mesh) if request.frame else None
-        if waves:
-            parts.added = _waves(parts, log)
-        else:
-            parts.added = _added_mass(request, mesh, weight, frame, log)
+        parts.added = _waves(request, parts, log) if waves else _added_mass(request, mesh, weight, frame, log)
     mesh = parts.mesh
     with log.step("drag"):
         drag = frame.drag if frame is not None else _drag(request, parts)
@@ -140,10 +141,24 @@ def _method(request: VehicleRequest) -> str:
     return request.method or ("panels" if importlib.util.find_spec("capytaine") else "ellipsoid")
 
 
-def _waves(parts: VehicleParts, log: StepLog) -> AddedMassEstimate:
-    """Compute radiation, wave forces and drift of a hull at the surface. Its axes become horizontal at rest."""
+def _waves(request: VehicleRequest, parts: VehicleParts, log: StepLog) -> AddedMassEstimate:
+    """Compute radiation, wave forces and drift of a hull at the surface. Its axes become horizontal at rest.
+
+    If they fail and the user did not ask for them, an ellipsoid and an assumed damping replace them, with a note.
+    """
     weight = parts.weight
-    found = floating_hull(parts.mesh.hull, weight.mass, weight.centre.tolist(), weight.inertia, DENSITY, log.progress)
+    try:
+        found = floating_hull(
+            parts.mesh.hull, weight.mass, weight.centre.tolist(), weight.inertia, DENSITY, log.progress
+        )
+        found.add_to(ModelDraft(parts.name, "", {}, None), [0.0] * 6)  # raises if no fluid memory fits
+    except (PanelFailure, ValueError) as error:
+        if request.method:
+            raise ConfigError(f"waves by the panel method: {error}; use --added-mass ellipsoid") from None
+        level = weight.afloat.waterline if weight.afloat is not None else None
+        instead = ellipsoid_added_mass(parts.mesh.hull, DENSITY, level)
+        note = f"waves by the panel method are not possible ({error}): an ellipsoid and an assumed damping replace them"
+        return AddedMassEstimate(instead.matrix, instead.deviation, "equivalent ellipsoid", (note, *instead.notes))
     parts.waves = found
     c, s = math.cos(found.trim), math.sin(found.trim)
     parts.mesh = parts.mesh.rotated(np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]]))

@@ -188,6 +188,8 @@ def _closed_surface(parts: dict[str, Array], options: MeshOptions, notes: list[s
     if options.shape == "convex":
         notes.append("the hull is the convex hull of its parts, which is larger than the parts")
         return surfaces.convex_surface(np.concatenate(list(parts.values())))
+    if options.shape == "parts":
+        notes.append("each part is its convex hull, which is larger than the part")
     names, whole = list(parts), dict[int, Array]()
     for k, (name, t) in enumerate(parts.items()):
         said = f"part '{name}': " if len(parts) > 1 else ""

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_sdk.arrays import Array
-from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 from wavesim_studies.from_mesh import panels
 from wavesim_studies.from_mesh.actuators import FinPart, ThrusterPart
@@ -142,10 +141,7 @@ def _add_body(draft: ModelDraft, parts: VehicleParts, values: list[UncertainValu
 
 def _add_waves(draft: ModelDraft, parts: VehicleParts, waves: PanelSolution, values: list[UncertainValue]) -> None:
     """Add mass, restoring, added mass, linear drag, radiation and wave forces of a hull at the surface."""
-    try:
-        waves.add_to(draft, np.diag(parts.drag.linear).tolist())
-    except ValueError as error:
-        raise ConfigError(f"radiation of waves: {error}; use --added-mass ellipsoid") from None
+    waves.add_to(draft, np.diag(parts.drag.linear).tolist())
     (element,) = (e for e in draft.elements if e.tag == "added-mass")
     diagonal = element.get("diagonal")
     m = np.diag([float(x) for x in diagonal.split()]) if diagonal else _rows(element.text or "")
