@@ -224,7 +224,7 @@ def with_limits(thrusters: Sequence[ThrusterPart], drag: float) -> list[Thruster
 
 def check_names(thrusters: Sequence[ThrusterPart], fins: Sequence[FinPart]) -> None:
     """Raise ConfigError if two actuators have the same name."""
-    names = [a.name for a in (*thrusters, *fins)]
+    names = [*(t.name for t in thrusters), *(f.name for f in fins)]
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"two actuators have the name '{name}': rename one of them")

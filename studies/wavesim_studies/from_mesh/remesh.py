@@ -95,7 +95,7 @@ def _blurred(solid: Array) -> Array:
     share = solid.astype(float)
     for axis in range(3):
         share = 0.25 * np.roll(share, 1, axis) + 0.5 * share + 0.25 * np.roll(share, -1, axis)
-    return np.where(solid, np.maximum(share, 0.55), np.minimum(share, 0.45))
+    return np.asarray(np.where(solid, np.maximum(share, 0.55), np.minimum(share, 0.45)))
 
 
 def _surface_net(field: Array) -> Array:
