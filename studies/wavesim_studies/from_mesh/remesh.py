@@ -58,8 +58,8 @@ def _columns(t: Array, axis: int, first: Array, edge: float, shape: Array) -> tu
     high = np.floor(u[:, :, :2].max(axis=1) - _OFFSET).astype(int)
     where, height, sense = [], [], []
     for k in np.flatnonzero((twice != 0.0) & (high >= low).all(axis=1)).tolist():
-        i, j = np.meshgrid(np.arange(low[k, 0], high[k, 0] + 1), np.arange(low[k, 1], high[k, 1] + 1), indexing="ij")
-        i, j = i.ravel(), j.ravel()
+        columns = np.arange(low[k, 0], high[k, 0] + 1), np.arange(low[k, 1], high[k, 1] + 1)
+        i, j = (part.ravel() for part in np.meshgrid(*columns, indexing="ij"))
         x, y = i + _OFFSET[0], j + _OFFSET[1]
         wb = ((x - a[k, 0]) * (c[k, 1] - a[k, 1]) - (y - a[k, 1]) * (c[k, 0] - a[k, 0])) / twice[k]
         wc = ((b[k, 0] - a[k, 0]) * (y - a[k, 1]) - (b[k, 1] - a[k, 1]) * (x - a[k, 0])) / twice[k]
