@@ -5,11 +5,13 @@ separate file.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from lxml import etree
 
+from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers import capytaine, hydra, nemoh, panel_results, retardation, wamit
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
@@ -64,17 +66,43 @@ def _read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraf
         stiffness = np.array(given).reshape(6, 6) if given is not None else np.zeros((6, 6))
     if draft.missing or (found.infinite is None and (found.coefficients is None or found.operators is None)):
         return draft
-    _add_restoring(draft, stiffness, found.depth)
-    memory: retardation.RadiationMemory | None
+    found.stiffness = stiffness
     if found.infinite is not None:
+        _add_restoring(draft, stiffness, found.depth)
         memory, note = hydra.identify_memory(found, path.name)
         draft.notes.append(note)
-        draft.matrix("added-mass", found.infinite)
+        _add_fluid(draft, found, found.infinite, memory, drag or [])
     else:
-        assert found.coefficients is not None
-        memory = retardation.identify_memory(found.coefficients)
-        draft.matrix("added-mass", memory.infinite)
-    draft.add("linear-drag", diagonal=format_numbers(*(drag or [])))
+        _add_hydrodynamics(draft, found, drag or [])
+    return draft
+
+
+def add_panel_results(draft: ModelDraft, found: panel_results.PanelResults, linear_drag: Sequence[float]) -> None:
+    """Add the masses, the restoring, the fluid memory and the wave forces of a hull to a model, for results that are
+    complete. Raises ValueError if the tables do not determine the memory.
+    """
+    _add_masses(draft, found)
+    _add_hydrodynamics(draft, found, linear_drag)
+
+
+def _add_hydrodynamics(draft: ModelDraft, found: panel_results.PanelResults, linear_drag: Sequence[float]) -> None:
+    """Add <restoring>, <added-mass>, <linear-drag>, <radiation> and <rao>."""
+    assert found.coefficients is not None
+    assert found.stiffness is not None
+    _add_restoring(draft, found.stiffness, found.depth)
+    memory = retardation.identify_memory(found.coefficients)
+    _add_fluid(draft, found, memory.infinite, memory, linear_drag)
+
+
+def _add_fluid(
+    draft: ModelDraft,
+    found: panel_results.PanelResults,
+    infinite: Floats,
+    memory: retardation.RadiationMemory | None,
+    linear_drag: Sequence[float],
+) -> None:
+    draft.matrix("added-mass", infinite)
+    draft.add("linear-drag", diagonal=format_numbers(*linear_drag))
     if memory is not None:
         add_radiation(draft, memory)
     if found.density:
@@ -82,15 +110,14 @@ def _read(path: Path, settings: dict[str, str], angles: str | None) -> ModelDraf
             f"the tables are for water of {found.density:g} kg/m3; set <world density=...> to this value"
         )
     if found.operators is None:
-        return draft
+        return
     w = found.operators.frequencies
     draft.notes.append(
         f"the operators cover wave periods from {2 * np.pi / w[-1]:.3g} to {2 * np.pi / w[0]:.3g} s; for other periods, the values at the nearest end of this range are used"
     )
-    file = f"{name}.rao.csv"
+    file = f"{draft.name}.rao.csv"
     draft.files[file] = panel_results.operators_csv(found.operators)
     draft.add("rao", file=file, use=found.operators.use)
-    return draft
 
 
 def _add_masses(draft: ModelDraft, found: panel_results.PanelResults) -> None:

@@ -41,13 +41,15 @@ class PanelOperators:
     """Complex force (N, N m) or motion (m, rad) per m of wave amplitude (6, frequencies, headings).
 
     :attr:`headings` are in rad, in equal steps over the full circle, starting at 0 (following sea). :attr:`use` is the
-    kind of operator, as named in <rao>.
+    kind of operator, as named in <rao>. :attr:`drift` is the mean force (N, N m) in surge, sway and yaw per squared
+    amplitude (3, frequencies, headings), if it was computed.
     """
 
     frequencies: Array
     headings: Array
     response: Array
     use: str
+    drift: Array | None = None
 
 
 @dataclass
@@ -84,14 +86,21 @@ def make_coefficients(frequencies: Any, added: Any, damping: Any, infinite: Any 
     )
 
 
-def make_operators(frequencies: Any, headings: Any, response: Any, use: str) -> PanelOperators:
+def make_operators(
+    frequencies: Any, headings: Any, response: Any, use: str, drift: Array | None = None
+) -> PanelOperators:
     """Create operators from results in the axes of a panel code. ``headings`` (rad) may be in any order. The response
-    (6, frequencies, headings) has leading phases.
+    (6, frequencies, headings) has leading phases. ``drift`` (3, frequencies, headings) is the mean drift in surge, sway
+    and yaw.
 
     Headings from 0 to 180 deg are sufficient for a hull that is symmetric about its centre plane. For other hulls, such
     headings raise a ValueError.
     """
     w, x = np.asarray(frequencies, float), np.asarray(response, complex)
+    signs, other = AXIS_SIGNS, MIRROR_SIGNS
+    if drift is not None:
+        x = np.concatenate([x, drift])
+        signs, other = (np.append(s, s[[0, 1, 5]]) for s in (signs, other))
     if not np.isfinite(x).all() or not (w > 0.0).all():
         raise ValueError("some values are not finite, or some frequencies are not positive")
     degrees = np.round(np.degrees(np.asarray(headings, float)), 6)
@@ -102,14 +111,15 @@ def make_operators(frequencies: Any, headings: Any, response: Any, use: str) -> 
     if turned[0] == 0.0 and turned[-1] == 180.0:
         _check_symmetry(x[:, :, [0, -1]], all_headings)
         inner = slice(len(turned) - 2, 0, -1)
-        x = np.concatenate([x, MIRROR_SIGNS[:, None, None] * x[:, :, inner]], axis=2)
+        x = np.concatenate([x, other[:, None, None] * x[:, :, inner]], axis=2)
         turned = np.concatenate([turned, 360.0 - turned[inner]])
     steps = np.diff([*turned, 360.0])
     if turned[0] != 0.0 or len(turned) < 2 or np.ptp(steps) > 1e-3:
         raise ValueError(all_headings)
     order, ahead = np.argsort(w), np.argsort(np.mod(360.0 - turned, 360.0))
-    x = (AXIS_SIGNS[:, None, None] * x)[:, order][:, :, ahead]
-    return PanelOperators(w[order], np.radians(np.mod(360.0 - turned, 360.0)[ahead]), x, use)
+    x = (signs[:, None, None] * x)[:, order][:, :, ahead]
+    turned_back = np.radians(np.mod(360.0 - turned, 360.0)[ahead])
+    return PanelOperators(w[order], turned_back, x[:6], use, None if drift is None else x[6:].real)
 
 
 def _check_symmetry(x: Array, heading_name: str) -> None:
@@ -127,10 +137,13 @@ def _check_symmetry(x: Array, heading_name: str) -> None:
 def operators_csv(o: PanelOperators) -> str:
     """Return the operators as the text of a CSV file that <rao> reads."""
     names = [f"{d}{part}" for d in DOFS for part in ("", "_phase_deg")]
+    drifts = np.zeros((0, *o.response.shape[1:])) if o.drift is None else o.drift
+    names += [f"drift_{DOFS[k]}" for k in (0, 1, 5)][: len(drifts)]
     lines = [",".join(["heading_deg", "frequency", *names])]
     for k, heading in enumerate(o.headings):
         for j, w in enumerate(o.frequencies):
             z = o.response[:, j, k]
             cells = np.stack([np.abs(z), np.degrees(np.angle(z))], axis=1).ravel()
-            lines.append(",".join(f"{c + 0.0:.9g}" for c in (np.degrees(heading), w, *cells)))
+            row = (np.degrees(heading), w, *cells, *drifts[:, j, k])
+            lines.append(",".join(f"{c + 0.0:.9g}" for c in row))
     return "\n".join(lines) + "\n"
