@@ -17,10 +17,8 @@ import trimesh
 from tests.viz import fbx
 from tests.viz.browser import need_package
 from tests.viz.hull_samples import FORWARD, LENGTH, RADIUS, VOLUME, save, vessel
-from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.extras import MissingPackage
 from wavesim_viz import hull_fit, uploads
-from wavesim_viz.command_runner import ProcessResult
 from wavesim_viz.configurator import Configurator
 from wavesim_viz.xml_trees import RequestFailed
 from wavesim_world import hull_geometry as geometry
@@ -32,14 +30,7 @@ from wavesim_world.hull import Hull
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read hull files without a process for each, which would import its libraries again."""
 
-    def run(_module: str, arguments: list[str], folder: Path, _seconds: float) -> ProcessResult:
-        try:
-            hull_reader.save_parts(hull_reader.read_parts(folder / arguments[0]), folder / arguments[1])
-        except WaveSimError as error:
-            return ProcessResult(2, "", [str(error)])
-        return ProcessResult(0, "", [])
-
-    monkeypatch.setattr(hull_fit, "run_module", run)
+    monkeypatch.setattr(hull_fit, "read_in_process", hull_reader.read_parts)
 
 
 @pytest.fixture
@@ -169,7 +160,8 @@ def million_facets() -> bytes:
             "cannot be converted .* export it as",
         ),
         ("boat.fbx", lambda: b"solid x", "not a valid FBX file"),
-        ("boat.step", lambda: b"ISO-10303-21;", "unknown type of hull file '.step': use glb"),
+        ("boat.step", lambda: b"ISO-10303-21;", "not a valid STEP file"),
+        ("boat.iges", lambda: b"S      1", "unknown type of hull file '.iges': use glb"),
     ],
 )
 @pytest.mark.usefixtures("in_process")

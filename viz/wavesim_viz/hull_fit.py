@@ -19,15 +19,15 @@ from lxml import etree
 
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.log_validation import is_number
-from wavesim_viz.command_runner import run_module, run_wavesim
+from wavesim_viz.command_runner import run_wavesim
 from wavesim_viz.page_protocol import FloatingHull, HullFile, HullProperties, XmlTree
 from wavesim_viz.uploads import FileStore, stem_of
 from wavesim_viz.xml_trees import RequestFailed, parse, to_tree
 from wavesim_world import hull_geometry as geometry
+from wavesim_world import hull_surface as surfaces
 from wavesim_world.hull import Hull
-from wavesim_world.hull_reader import FORMATS, HullPart, load_parts
+from wavesim_world.hull_reader import FORMATS, HullPart, InvalidHull, read_in_process
 
-READ_S = 60.0  #: maximum time in s to read a hull file
 MOST_HULLS = 4  #: maximum number of hulls that are kept; the oldest are dropped
 MOST_FACES = 1280  #: maximum number of triangles of <hull>; the server has the same limit
 DENSITY = 1025.0
@@ -42,20 +42,6 @@ class LoadedHull(NamedTuple):
     file: str
     kind: str
     parts: list[HullPart]
-
-    def corners(self) -> Array:
-        return np.concatenate([p.vertices for p in self.parts])
-
-
-class HullPose(NamedTuple):
-    """Rotation (3, 3), scale and offset (3,) in m that transform positions in the file to body axes."""
-
-    rotation: Array
-    scale: float
-    offset: Array
-
-    def place(self, points: Array) -> Array:
-        return np.asarray(self.scale * points @ self.rotation.T + self.offset)
 
 
 class HullStore:
@@ -74,18 +60,16 @@ class HullStore:
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / f"hull.{kind}").write_bytes(data)
-            done = run_module("wavesim_world.hull_reader", [f"hull.{kind}", "parts.npz"], folder, READ_S)
-            if done.code == 2 and done.errors:
-                raise RequestFailed(f"{file}: {done.reason}")
-            if done.code:
-                raise RequestFailed(f"{file}: the file is damaged, or reading it needs too much memory")
-            hull = LoadedHull(file, kind, load_parts(folder / "parts.npz"))
+            try:
+                hull = LoadedHull(file, kind, read_in_process(folder / f"hull.{kind}"))
+            except InvalidHull as error:
+                raise RequestFailed(f"{file}: {error}") from None
         key = self._uploads.add(f"hull of {file}", data[:64])
         with self._lock:
             self._hulls[key] = hull
             while len(self._hulls) > MOST_HULLS:
                 self._hulls.popitem(last=False)
-        size = np.ptp(hull.corners(), axis=0)
+        size = np.ptp(surfaces.corners_of(hull.parts), axis=0)
         up, forward = geometry.guess_axes(kind, size)
         return {
             "hull": key,
@@ -122,7 +106,7 @@ class HullStore:
         if not solid:
             raise RequestFailed("no part forms the hull: give at least one part the role 'hull'")
         triangles = [placement.place(p.vertices)[p.triangles] for p in hull.parts]
-        surface, notes = _surface(hull, triangles, solid)
+        surface, notes = surfaces.join_parts([hull.parts[k].name for k in solid], [triangles[k] for k in solid])
         closed = not len(geometry.open_edges(surface))
         if body.get("shape") == "convex" or not closed:
             surface = _convex(surface)
@@ -135,7 +119,7 @@ class HullStore:
             )
         if (at := geometry.crossing(mesh)) is not None:
             notes.append(
-                f"the surface intersects itself near {_place(at)} m: a volume inside two parts is counted twice; hide "
+                f"the surface intersects itself near {surfaces.place_text(at)} m: a volume inside two parts is counted twice; hide "
                 "one of them or join them in the CAD program"
             )
         shift = _vector(body, "shift") + (mass.centre if body.get("origin") == "buoyancy" else 0.0)
@@ -196,85 +180,19 @@ def _vector(body: Any, key: str) -> Array:
     return np.array(given, float)
 
 
-def _placement(hull: LoadedHull, body: Any) -> HullPose:
+def _placement(hull: LoadedHull, body: Any) -> surfaces.HullPose:
     unit, up, forward, origin = (str(body.get(k, "")) for k in ("unit", "up", "forward", "origin"))
-    if unit not in geometry.UNITS:
-        raise RequestFailed(f"unknown unit '{unit}': use {', '.join(geometry.UNITS)}")
-    if up not in geometry.AXES or forward not in geometry.AXES:
-        raise RequestFailed(f"unknown axis: use {', '.join(geometry.AXES)}")
-    if origin not in geometry.ORIGINS:
-        raise RequestFailed(f"unknown origin '{origin}': use {', '.join(geometry.ORIGINS)}")
     try:
-        turn = geometry.rotation(up, forward)
-    except ValueError as error:
+        return surfaces.hull_pose(hull.parts, unit, up, forward, origin)
+    except InvalidHull as error:
         raise RequestFailed(str(error)) from None
-    placement = HullPose(turn, geometry.UNITS[unit], np.zeros(3))
-    if origin != "file":
-        points = placement.place(hull.corners())
-        placement = placement._replace(offset=-0.5 * (points.min(axis=0) + points.max(axis=0)))
-    size = float(np.ptp(placement.place(hull.corners()), axis=0).max())
-    if not 0.01 <= size <= 1000.0:
-        raise RequestFailed(f"the hull would be {size:g} m long: choose another unit (0.01 m to 1000 m are possible)")
-    return placement
-
-
-def _surface(hull: LoadedHull, triangles: list[Array], solid: list[int]) -> tuple[Array, list[str]]:
-    """Return the surface of the parts that form the hull, and notes for the user. The faces of closed parts point
-    outwards.
-    """
-    notes: list[str] = []
-    whole = {k: triangles[k] for k in solid}
-    for k, t in whole.items():
-        edges = geometry.open_edges(t)
-        if len(edges):
-            notes.append(
-                f"part '{hull.parts[k].name}' is open: {len(edges)} edges do not join two faces, one of them near "
-                f"{_place(edges[0])} m; the volume and the centre of its convex hull are used; the convex hull is "
-                "larger than the real one"
-            )
-        elif geometry.mass_properties(t).volume < 0.0:
-            notes.append(f"part '{hull.parts[k].name}' was inside out; its faces were reversed")
-            whole[k] = geometry.outward(t)
-    for k, t in list(whole.items()):
-        for other, u in whole.items():
-            if other != k and not len(geometry.open_edges(u)) and _inside(t, u):
-                notes.append(
-                    f"part '{hull.parts[k].name}' is inside part '{hull.parts[other].name}' and displaces no "
-                    "additional water; it is not counted"
-                )
-                del whole[k]
-                break
-    return np.concatenate(list(whole.values())), notes
-
-
-def _inside(t: Array, other: Array) -> bool:
-    """Return whether a part is inside a closed surface. The test uses the part's box, and the winding number at one of
-    its points.
-    """
-    p, q = t.reshape(-1, 3), other.reshape(-1, 3)
-    if (p.min(axis=0) <= q.min(axis=0)).any() or (p.max(axis=0) >= q.max(axis=0)).any():
-        return False
-    a, b, c = np.moveaxis(other - t[0].mean(axis=0), 1, 0)
-    la, lb, lc = (np.sqrt((v * v).sum(axis=1)) for v in (a, b, c))
-    top = np.einsum("ij,ij->i", a, np.cross(b, c))
-    bottom = la * lb * lc + (a * b).sum(axis=1) * lc + (b * c).sum(axis=1) * la + (c * a).sum(axis=1) * lb
-    return abs(float(2.0 * np.arctan2(top, bottom).sum())) > 2.0 * math.pi
 
 
 def _convex(surface: Array) -> Array:
-    """Return the convex hull of a surface, with its faces outwards."""
-    from scipy.spatial import ConvexHull, QhullError
-
-    points = surface.reshape(-1, 3)
     try:
-        found = ConvexHull(points)
-    except QhullError:
-        raise RequestFailed("the hull is flat: it encloses no volume") from None
-    t = points[found.simplices]
-    normal = np.cross(t[:, 1] - t[:, 0], t[:, 2] - t[:, 0])
-    wrong = (normal * found.equations[:, :3]).sum(axis=1) < 0.0
-    t[wrong] = t[wrong][:, ::-1]
-    return np.asarray(t)
+        return surfaces.convex_surface(surface)
+    except InvalidHull as error:
+        raise RequestFailed(str(error)) from None
 
 
 def _afloat(mesh: Array, body: Any, centre: Array) -> FloatingHull | None:
@@ -311,10 +229,6 @@ def _part(name: str, triangles: Array) -> Any:
         "normal": [float(v) for v in frame.normal],
         "area": geometry.area(triangles),
     }
-
-
-def _place(at: Array) -> str:
-    return " ".join(f"{v + 0.0:.3g}" for v in at)
 
 
 def _first_model(model: Any, fit: HullProperties, kind: str, file: str) -> Any:

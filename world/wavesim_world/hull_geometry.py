@@ -24,6 +24,8 @@ AXES = {
 ORIGINS = ("middle", "file", "buoyancy")
 #: formats whose definition states the unit (m) and the axes (y up); Assimp converts FBX files to this unit and these axes
 Y_UP_METRES = ("glb", "gltf", "fbx")
+#: formats whose unit is known: STEP files state their unit, and the reader converts them to m
+KNOWN_UNIT = (*Y_UP_METRES, "step", "stp")
 LONGEST_M = 100.0  #: a file without a unit whose hull would be longer than this is taken to be in mm
 
 
@@ -39,7 +41,7 @@ class MassProperties(NamedTuple):
 
 def guess_unit(kind: str, size: Array) -> str:
     """Return the likely unit of a file, from its type and the extent of its mesh."""
-    return "m" if kind in Y_UP_METRES or float(np.max(size)) <= LONGEST_M else "mm"
+    return "m" if kind in KNOWN_UNIT or float(np.max(size)) <= LONGEST_M else "mm"
 
 
 def guess_axes(kind: str, size: Array) -> tuple[str, str]:
@@ -82,7 +84,7 @@ def mass_properties(t: Array) -> MassProperties:
     return MassProperties(volume, apex + centre, np.trace(second) * np.eye(3) - second)
 
 
-def _edges(t: Array) -> tuple[Array, Array]:
+def joined_vertices(t: Array) -> tuple[Array, Array]:
     """Join coincident vertices. Return the vertex indices (n, 3) of the triangles, and the vertices."""
     points = t.reshape(-1, 3)
     size = max(float(np.ptp(points, axis=0).max()), 1e-300)
@@ -100,7 +102,7 @@ def open_edges(t: Array) -> Array:
     """Return the midpoints (k, 3) of the edges that the adjacent faces do not traverse equally often in both
     directions.
     """
-    at, points = _edges(t)
+    at, points = joined_vertices(t)
     edges = np.concatenate([at[:, [0, 1]], at[:, [1, 2]], at[:, [2, 0]]])
     edges = edges[edges[:, 0] != edges[:, 1]]
     low, high = edges.min(axis=1), edges.max(axis=1)
@@ -114,7 +116,7 @@ def crossing(t: Array) -> Array | None:
     """Return a point (3,) at which the surface intersects itself, or None. Edges are tested against the triangles that
     share no vertex with them.
     """
-    at, _ = _edges(t)
+    at, _ = joined_vertices(t)
     low, high = t.min(axis=1), t.max(axis=1)
     order = np.argsort(low[:, 0])
     t, at, low, high = t[order], at[order], low[order], high[order]
@@ -171,12 +173,16 @@ def simplify(t: Array, most: int) -> Array:
     before = mass_properties(t)
     size = float(np.ptp(t.reshape(-1, 3), axis=0).max())
     low, high, best = 0.0, 0.5 * size, None
-    at, points = _edges(t)
+    at, points = joined_vertices(t)
+    if len(t) > 16 * most:  # a first step with small cells bounds the time of the search
+        at, points = joined_vertices(_join(at, points, float(np.sqrt(area(t) / (4.0 * most)))))
     for _ in range(16):
         cell = 0.5 * (low + high)
         found = _join(at, points, cell)
         if 4 <= len(found) <= most:
             best, high = found, cell
+            if len(found) >= 0.97 * most:
+                break
         elif len(found) < 4:
             high = cell
         else:

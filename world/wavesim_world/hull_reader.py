@@ -1,9 +1,9 @@
-"""Program that reads the parts of a hull file: glTF (.glb), STL, OBJ, PLY, OFF or FBX.
+"""Program that reads the parts of a hull file: glTF (.glb), STL, OBJ, PLY, OFF, FBX or STEP.
 
-Hull files come from other people, and their readers are large libraries. The configurator therefore runs this program
-as a process with limited memory and time, and a corrupt file ends only this process:
+Hull files come from other people, and their readers are large libraries. :func:`read_in_process` therefore runs this
+program as a process with limited memory and time, and a corrupt file ends only this process:
 
-    python -m wavesim_world.hull_reader FILE PARTS.npz
+    python -m wavesim_world.hull_reader FILE PARTS.npz [MOST_TRIANGLES]
 
 It prints one line that states the reason and exits with code 2 if the file cannot be used.
 """
@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 import resource
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,13 +26,18 @@ from wavesim_sdk.errors import WaveSimError
 from wavesim_sdk.extras import check_installed
 from wavesim_world.hull_geometry import cells
 
-FORMATS = ("glb", "gltf", "stl", "obj", "ply", "off", "fbx")
+STEP = ("step", "stp")
+FORMATS = ("glb", "gltf", "stl", "obj", "ply", "off", "fbx", *STEP)
 MOST_TRIANGLES = 200_000
+READ_S = 60.0  #: maximum time in s to read a hull file
 MOST_PARTS = 200
 MEMORY = 4 << 30  #: maximum address space of this program, in bytes
 GREY = (0.62, 0.66, 0.7)
 #: minimum number of triangles of a body that becomes a separate part
 BODY_TRIANGLES = 4
+#: how far the triangles of a STEP file may deviate from its surfaces, as a share of the length of each edge, and their
+#: largest angle (rad)
+STEP_DEVIATION, STEP_ANGLE = 0.002, 0.3
 
 
 class InvalidHull(WaveSimError):
@@ -48,7 +55,26 @@ class HullPart(NamedTuple):
     colour: tuple[float, float, float]
 
 
-def read_parts(path: Path) -> list[HullPart]:
+def read_in_process(path: Path, seconds: float = READ_S, most: int = MOST_TRIANGLES) -> list[HullPart]:
+    """Read all meshes of a file in a process of its own. Raises InvalidHull with the reason if the file cannot be used.
+
+    ``seconds`` limits the time, and ``most`` the number of triangles.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        parts = Path(folder) / "parts.npz"
+        command = [sys.executable, "-m", "wavesim_world.hull_reader", str(path), str(parts), str(most)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+        except subprocess.TimeoutExpired:
+            raise InvalidHull(f"reading the file takes longer than {seconds:g} s: simplify the mesh") from None
+        if done.returncode == 2 and done.stderr.strip():
+            raise InvalidHull(done.stderr.strip().splitlines()[-1])
+        if done.returncode:
+            raise InvalidHull("the file is damaged, or reading it needs too much memory")
+        return load_parts(parts)
+
+
+def read_parts(path: Path, most: int = MOST_TRIANGLES) -> list[HullPart]:
     """Read all meshes of a file. Raises InvalidHull with the reason if the file cannot be used."""
     kind = path.suffix.lower().lstrip(".")
     if kind not in FORMATS:
@@ -56,7 +82,9 @@ def read_parts(path: Path) -> list[HullPart]:
     check_installed("trimesh")
     check_installed("scipy")
     try:
-        found = list(_fbx(path) if kind == "fbx" else _scene(path, kind))
+        found = list(
+            _fbx(path, most) if kind == "fbx" else _step(path, most) if kind in STEP else _scene(path, kind, most)
+        )
     except (WaveSimError, MemoryError):
         raise
     except Exception as error:  # the libraries can raise any exception for a corrupt file
@@ -77,13 +105,14 @@ def read_parts(path: Path) -> list[HullPart]:
     return _distinct(found)
 
 
-def _scene(path: Path, kind: str) -> Iterator[HullPart]:
+def _scene(path: Path, kind: str, most: int) -> Iterator[HullPart]:
     """Read a file with trimesh (MIT)."""
     import trimesh
 
     more: dict[str, Any] = {"split_objects": True, "group_material": False} if kind == "obj" else {}
     scene: Any = trimesh.load_scene(str(path), file_type=kind, process=False, **more)
-    _check_count(sum(len(getattr(scene.geometry[scene.graph[n][1]], "faces", ())) for n in scene.graph.nodes_geometry))
+    count = sum(len(getattr(scene.geometry[scene.graph[n][1]], "faces", ())) for n in scene.graph.nodes_geometry)
+    _check_count(count, most)
     for node in scene.graph.nodes_geometry:
         transform, name = scene.graph[node]
         mesh = scene.geometry[name]
@@ -93,10 +122,10 @@ def _scene(path: Path, kind: str) -> Iterator[HullPart]:
         yield _part(str(node) if kind in ("glb", "gltf") else str(name), mesh.vertices, faces, transform, _colour(mesh))
 
 
-def _check_count(count: int) -> None:
-    if count > MOST_TRIANGLES:
+def _check_count(count: int, most: int) -> None:
+    if count > most:
         raise InvalidHull(
-            f"the file has {count} triangles; the maximum is {MOST_TRIANGLES}: simplify the mesh and export it again"
+            f"the file has {count} triangles; the maximum is {most}: simplify the mesh and export it again"
         )
 
 
@@ -108,7 +137,27 @@ def _colour(mesh: Any) -> Any:
     return None if colour is None else np.asarray(colour, float)[:3] / 255.0
 
 
-def _fbx(path: Path) -> Iterator[HullPart]:
+def _step(path: Path, most: int) -> Iterator[HullPart]:
+    """Read a STEP file with cascadio (MIT), which contains Open CASCADE. It converts the file to metres and
+    keeps its axes.
+    """
+    try:
+        check_installed("cascadio")
+    except WaveSimError as error:
+        raise InvalidHull(f"STEP files need a converter: {error}; or export the file as STL") from None
+    import cascadio
+
+    if b"ISO-10303-21" not in path.read_bytes()[:1024]:
+        raise InvalidHull("the file is not a valid STEP file")
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "parts.glb"
+        done = cascadio.step_to_glb(str(path), str(out), STEP_DEVIATION, STEP_ANGLE, True)
+        if done or not out.exists():
+            raise InvalidHull("the file is not a valid STEP file")
+        yield from list(_scene(out, "glb", most))
+
+
+def _fbx(path: Path, most: int) -> Iterator[HullPart]:
     """Read an FBX file with Assimp (BSD-3-Clause). Assimp converts the file to metres, with the y axis up."""
     try:
         check_installed("assimp_py")
@@ -128,7 +177,7 @@ def _fbx(path: Path) -> Iterator[HullPart]:
             f"the FBX file cannot be converted ({reason}); export it as FBX 7.4 (2014) binary or, better, as glTF (.glb)"
         ) from None
 
-    _check_count(sum(m.num_faces for m in scene.meshes))
+    _check_count(sum(m.num_faces for m in scene.meshes), most)
 
     def walk(node: Any, above: Array) -> Iterator[HullPart]:
         transform = above @ np.array(node.transformation, float)
@@ -230,11 +279,11 @@ def load_parts(path: Path) -> list[HullPart]:
 
 
 def main(arguments: list[str]) -> int:
-    source, out = arguments
+    source, out, most = (*arguments, str(MOST_TRIANGLES))[:3]
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        save_parts(read_parts(Path(source)), Path(out))
+        save_parts(read_parts(Path(source), int(most)), Path(out))
     except MemoryError:
         sys.stderr.write("the file needs too much memory: simplify the mesh and export it again\n")
         return 2
