@@ -108,6 +108,7 @@ def test_small_hydrophones_need_no_more_memory(world: Callable[..., LoadedConfig
         ("x,y,z\n9,0,0\n", LINE, "element 1 is 9 m from the hydrophone"),
         ("x,y,z\n" + "0,0,0\n" * 65, LINE, "it has 65 elements; the maximum is 64"),
         ("x,y,z\n" + "0,0,0\n" * 64, 'elements="array.csv"', "use a `sampling` of at most 31250 Hz"),
+        ("x,y,z\n" + ROWS, f'coherent="yes" {LINE}', "`coherent` needs at most 8 elements, but there are 32"),
         ("x,y,z\n0,0,0\n", 'elements="none.csv"', "cannot read the table of elements: No such file"),
         ("x,y,z\n0,0,0\n", 'elements="../other/array.csv"', "is outside the folder of the configuration"),
     ],

@@ -69,7 +69,7 @@ class HydrophoneArrayConfig(SensorConfig):
     ambient: bool = flag("Whether the samples contain the ambient noise of the sea.", True)
     coherent: bool = flag(
         "Whether the ambient noise at the elements is that of an isotropic sound field, with the coherence "
-        "sin(kd)/(kd) at the distance d. no: it is independent at each element.",
+        "sin(kd)/(kd) at the distance d; for at most eight elements. no: it is independent at each element.",
         False,
     )
     gain_deviation: float = key(

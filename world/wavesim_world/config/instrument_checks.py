@@ -11,7 +11,7 @@ import numpy as np
 
 from wavesim_sdk.algebra import covariance_factor
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.front_tables import MAX_ELEMENTS
+from wavesim_sdk.front_tables import FRONT_ELEMENTS, MAX_ELEMENTS
 from wavesim_sdk.sensors import DVL_BEAMS, LEAK_COMPARTMENTS, MULTIBEAM_BEAMS, RANGER_BEAMS, sensor_table_of
 from wavesim_world.config import imaging_checks as scenes
 from wavesim_world.config.adcp import AdcpConfig
@@ -160,6 +160,11 @@ def _check_hydrophone(h: HydrophoneArrayConfig, step: float, who: str) -> None:
         fail_at(h.place, f"{who}: `bits` must be 0, 12, 16 or 24")
     if len(h.element) > MAX_ELEMENTS:
         fail_at(h.place, f"{who}: it has {len(h.element)} elements; the maximum is {MAX_ELEMENTS}")
+    if h.coherent and len(h.element) > FRONT_ELEMENTS:
+        fail_at(
+            h.place,
+            f"{who}: `coherent` needs at most {FRONT_ELEMENTS} elements, but there are {len(h.element)}; remove it",
+        )
     if len(h.element) * h.sampling > MAX_TOTAL_RATE:
         fail_at(
             h.place,
