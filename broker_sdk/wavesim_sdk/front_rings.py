@@ -57,7 +57,7 @@ SEGMENT = RingSegment(
 
 
 def front_capacity(hydrophones: int) -> int:
-    """Return the capacity of the ring of fronts for a number of hydrophones."""
+    """Return the capacity of the ring of fronts for a number of hydrophones with up to eight elements."""
     return min(FRONTS_PER_HYDROPHONE * max(hydrophones, 1), MAX_FRONTS)
 
 
@@ -75,7 +75,8 @@ class FrontRings:
 
     @classmethod
     def create(cls, server: str, hydrophones: int, group: bool = False) -> FrontRings:
-        """Create the segment of a server with this number of hydrophones. Raises OSError on failure."""
+        """Create the segment of a server with this number of hydrophones; one with more than eight elements counts once for
+        each eight elements. Raises OSError on failure."""
         capacity = front_capacity(hydrophones)
         size = _segment_size(WAVEFORMS, capacity)
         memory = SEGMENT.create(server, size, (capacity, WAVEFORMS), group)

@@ -14,6 +14,7 @@ from wavesim_sdk.tables import Table, integer, value
 
 __all__ = [
     "FRONT",
+    "FRONT_ELEMENTS",
     "FRONT_INTERVAL_S",
     "FRONT_TABLES",
     "MAX_ELEMENTS",
@@ -26,7 +27,8 @@ __all__ = [
     "StoredSound",
 ]
 
-MAX_ELEMENTS = 8  #: maximum number of elements of a hydrophone
+MAX_ELEMENTS = 64  #: maximum number of elements of a hydrophone
+FRONT_ELEMENTS = 8  #: number of elements that a record of FRONT describes
 SOUND_SLOTS = 256  #: maximum number of sounds that can be heard at the same time
 FRONT_INTERVAL_S = 0.02  #: interval between the fronts of a signal in s; with a longer time step, the time step
 RADIATED_NOISE = 5  #: kind of a waveform that is a segment of the noise of a body
@@ -75,7 +77,12 @@ FRONT = Table(
     "engine",
     (
         integer("signal", "", "Number of the signal."),
-        integer("receiver", "", "Row of the hydrophone in the `hydrophone` table."),
+        integer(
+            "receiver",
+            "",
+            "Row of the hydrophone in the `hydrophone` table. A record describes eight elements; for those from number "
+            "8 k on, counted from 0, k times the number of rows of this table is added.",
+        ),
         integer("generation", "", "Generation number of the hydrophone, as in the `instruments` table."),
         integer("path", "", "Number of the propagation path. All fronts of a path have the same number."),
         integer("number", "", "Number of the front, from 0 at the start of the emission."),
@@ -91,8 +98,8 @@ FRONT = Table(
         value("length", "m", "Length of the path."),
         integer("surface", "", "Number of surface bounces on the path."),
         integer("bottom", "", "Number of bottom bounces on the path."),
-        value("times", "s", "Simulation time of arrival at each element; NaN = no such element.", MAX_ELEMENTS),
-        value("rates", "", "Seconds of emission time per second of arrival time at each element.", MAX_ELEMENTS),
+        value("times", "s", "Simulation time of arrival at each element; NaN = no such element.", FRONT_ELEMENTS),
+        value("rates", "", "Seconds of emission time per second of arrival time at each element.", FRONT_ELEMENTS),
     ),
 )
 

@@ -21,6 +21,7 @@ BLOCK = 4096  #: number of samples per channel in a frame
 _ORDERS, _PARTS_LOG = 5, 3
 _MAX_PARAMETER = 30
 #: the bits of each byte in reverse order: FLAC computes its CRC-16 from the highest bit
+MAX_CHANNELS = 8  #: maximum number of channels of a file
 _REVERSED = bytes(int(f"{k:08b}"[::-1], 2) for k in range(256))
 
 

@@ -156,7 +156,7 @@ class SoundFile:
                 )
             self._file = WaveFile(self._path, len(samples), frame.sampling_rate, 16 if bits == 12 else bits)
         elif self._path.suffix == ".flac":
-            _check_flac(frame.sampling_rate, bits)
+            _check_flac(len(samples), frame.sampling_rate, bits)
             self._file = flac.FlacFile(self._path, len(samples), frame.sampling_rate, 16 if bits == 12 else bits)
         else:
             self._file = ArrayFile(self._path, self.description, samples[:, :0])
@@ -202,8 +202,12 @@ class SoundFile:
         self._path.with_name(self._path.name + ".json").write_text(about + "\n")
 
 
-def _check_flac(rate: float, bits: int) -> None:
+def _check_flac(channels: int, rate: float, bits: int) -> None:
     """Raise RefusedFrame if a FLAC file cannot contain the samples."""
+    if channels > flac.MAX_CHANNELS:
+        raise RefusedFrame(
+            f"a FLAC file has at most {flac.MAX_CHANNELS} channels, but the hydrophone has {channels}; record .wav or .npz"
+        )
     if bits == 0:
         raise RefusedFrame('a FLAC file needs integer samples, but the hydrophone has bits="0"; record .wav or .npz')
     if rate != round(rate):

@@ -25,6 +25,7 @@ def run(sim: Simulation, stations: Mapping[str, Station], seconds: float) -> tup
     rows = {name: sim.row_of(name) for name, _ in ordered}
     if missing := [name for name, row in rows.items() if row is None]:
         raise ValueError(f"no body of the simulation has the name '{missing[0]}'")
+    programs = [(row, station) for name, station in ordered if (row := rows[name]) is not None]
     period = ordered[0][1].period
     listeners = {
         rows[name]: station
@@ -38,11 +39,10 @@ def run(sim: Simulation, stations: Mapping[str, Station], seconds: float) -> tup
     payloads: dict[int, tuple[int, bytes]] = {}
     parts: list[tuple[Record, Record]] = []
     for _ in range(round(seconds * SECOND) // period):
-        for name, station in ordered:
-            row = rows[name]
-            assert row is not None
-            if heard[row] or station.is_due(sim.time_ns):
-                for t in station.step(sim.time_ns, heard[row]):
+        now = sim.time_ns
+        for row, station in programs:
+            if heard[row] or station.is_due(now):
+                for t in station.step(now, heard[row]):
                     sim.send(row, t.payload, t.to, at=t.at)
                 heard[row].clear()
         sim.advance(period // sim.step_ns)

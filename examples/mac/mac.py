@@ -17,6 +17,7 @@ from wavesim_kernels import randomness
 from wavesim_sdk.elementary import log
 
 SECOND = 1_000_000_000
+NEVER = 2**62  #: time that never comes, in ns
 
 
 class Transmission(NamedTuple):
@@ -117,7 +118,7 @@ class SensingProtocol(Protocol):
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
-        self._changes = [ChannelChange(-(2**62), False)]
+        self._changes = [ChannelChange(-NEVER, False)]
 
     def on_channel(self, change: ChannelChange) -> None:
         self._changes.append(change)
@@ -165,9 +166,12 @@ class Station:
 
     def is_due(self, now: int) -> bool:
         """Return whether a step has anything to do even if nothing was heard."""
-        due = [self.traffic.next] if self.traffic else []
-        due += [self.protocol.timer] if self.protocol.timer is not None else []
-        return min([*due, *(t.at for t in self.planned[:1])], default=2**62) < now + 2 * self.period
+        at = self.traffic.next if self.traffic else NEVER
+        if (timer := self.protocol.timer) is not None and timer < at:
+            at = timer
+        if self.planned and self.planned[0].at < at:
+            at = self.planned[0].at
+        return at < now + 2 * self.period
 
     def step(self, now: int, heard: list[Heard], changes: Sequence[ChannelChange] = ()) -> list[Transmission]:
         """Return the transmissions that leave before ``now`` + 2 periods and have not been returned before.

@@ -31,6 +31,7 @@ from wavesim_server.messages import COMMANDS_BYTES, EVENTS_BYTES, EXIT_FAILED, E
 from wavesim_server.resources import NameLock, area_tables, remove_leftovers, ring_names
 from wavesim_server.ring import Ring
 from wavesim_world.config import LoadedConfig
+from wavesim_world.config.array_tables import element_groups
 from wavesim_world.sonars import frame_sizes
 
 
@@ -96,7 +97,7 @@ def shared_objects(loaded: LoadedConfig, name: str) -> Iterator[None]:
             Ring.create(events, EVENTS_BYTES)
             frame_sizes.create_rings(loaded, name)
             if hydrophones := loaded.sensor_rows.get("hydrophone", 0):
-                FrontRings.create(name, hydrophones, group)
+                FrontRings.create(name, hydrophones * element_groups(loaded), group)
             create_semaphores(name, loaded.sensor_rows, group)
         except (OSError, posix_ipc.Error) as error:
             raise WaveSimError(f"cannot create the server's shared memory ({MEMORY}): {error}") from None

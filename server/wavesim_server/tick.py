@@ -7,7 +7,6 @@ from typing import NamedTuple
 from wavesim_kernels.compiler import always_inline, device_function, kernel
 from wavesim_sdk import tables
 from wavesim_sdk.arrays import Floats, Ints
-from wavesim_sdk.front_tables import MAX_ELEMENTS
 from wavesim_server import array_tables, indirect_calls
 from wavesim_server.acoustics import front_arrays, fronts, medium, medium_arrays
 from wavesim_server.acoustics.transducer_motion import TickInterval
@@ -140,7 +139,8 @@ def update_hydrophones(f: BodyArrays, listening_table: Ints, front_table: Ints, 
         place.x, place.y, place.z, place.vx, place.vy, place.vz = _point_motion(
             f, row, hydrophone.x, hydrophone.y, hydrophone.z
         )
-        for i in range(k * MAX_ELEMENTS, k * MAX_ELEMENTS + hydrophone.elements):
+        first = k * (fronts_.elements.shape[0] // fronts_.hydrophones.shape[0])
+        for i in range(first, first + hydrophone.elements):
             lever, end = fronts_.elements[i], fronts_.element_places[tick & 1, i]
             end.x, end.y, end.z, end.vx, end.vy, end.vz = _point_motion(f, row, lever.x, lever.y, lever.z)
 

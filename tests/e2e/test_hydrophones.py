@@ -35,11 +35,14 @@ pytestmark = [pytest.mark.system, pytest.mark.xdist_group("hydrophones"), pytest
 SPEED, PULSE, RATE, CARRIER = 1500.0, 4e-3, 48e3, 12e3
 PLACE, SOURCE, FAR = (0.0, 0.0, 5.0), (30.0, 0.0, 5.0), 0.5
 TICKS = 80  #: of 10 ms
+#: elements of a second record of each arrival, which describes only eight elements
+MORE = "".join(f'<element position="0 {0.1 * k:.1f} 0 m"/>' for k in range(1, 9))
 #: the ROV floats freely; the pinger sends at 0.1 s and at 0.4 s
 WORLD = f"""<time step="10 ms" pace="fast" duration="0.8 s"/><log state_rate="100 Hz"/><network lockstep_timeout="60 s" keepalive_timeout="60 s"/>
 <world><bed depth="200 m"/></world><acoustics sound_speed="{SPEED} m/s" absorption="0 dB/m" ambient_noise="70 dB"/>
 <fleet><vehicle name="rov" model="bluerov2-heavy" position="0 0 5 m" client="{{client}}"><sensors>
-<hydrophone name="ears" sampling="48 kHz" rate="20 Hz" gain="40 dB" log="1"><element position="0 0 0 m"/><element position="{FAR} 0 0 m"/></hydrophone></sensors></vehicle>
+<hydrophone name="ears" sampling="48 kHz" rate="20 Hz" gain="40 dB" log="1"><element position="0 0 0 m"/><element position="{FAR} 0 0 m"/>
+{MORE}</hydrophone></sensors></vehicle>
 <buoy name="pinger" model="buoy" position="30 0 5 m"><transducer source_level="160 dB" pulse="4 ms" recharge="100 ms">
 <pinger frequency="12 kHz" period="0.3 s" offset="0.1 s"/></transducer>
 <mooring anchor="30 0 200 m" length="194.9 m" stiffness="1500 N/m" damping="150 N s/m"/></buoy></fleet>"""

@@ -60,8 +60,9 @@ class HydrophoneEmulator(FrameEmulator):
         super().__init__(loaded)
         self._take: Callable[[], FrontBatch] | None = None
         self._receivers: dict[int, HydrophoneReceiver] = {}  # by row of the table
-        #: fronts of hydrophones that have no block yet, by row and generation
-        self._unplaced: dict[tuple[int, int], list[Record]] = {}
+        self._rows = loaded.sensor_rows.get(self.sensor, 1)
+        #: fronts of hydrophones that have no block yet, with the numbers of their groups of elements, by row and generation
+        self._unplaced: dict[tuple[int, int], list[tuple[int, Record]]] = {}
         self._generations: dict[int, int] = {}  # generation of the hydrophone in each row
         self._waveforms: OrderedDict[int, Record] = OrderedDict()  # the newest waveforms, by signal
         self._sounds: dict[int, StoredSound] = {}  # sounds to which these waveforms refer, by number
@@ -99,20 +100,21 @@ class HydrophoneEmulator(FrameEmulator):
         self._forget_replaced(view)
         self.lost += batch.lost
         self._take_waveforms(view, batch)
-        for place, generation in np.unique(batch.fronts[["receiver", "generation"]]).tolist():
-            is_own = (batch.fronts["receiver"] == place) & (batch.fronts["generation"] == generation)
-            self._add_fronts(place, generation, batch.fronts[is_own])
+        for receiver, generation in np.unique(batch.fronts[["receiver", "generation"]]).tolist():
+            is_own = (batch.fronts["receiver"] == receiver) & (batch.fronts["generation"] == generation)
+            self._add_fronts(receiver, generation, batch.fronts[is_own])
 
-    def _add_fronts(self, place: int, generation: int, fronts: Record) -> None:
-        """Add the fronts of a hydrophone, unless another one now uses its row."""
+    def _add_fronts(self, receiver: int, generation: int, fronts: Record) -> None:
+        """Add the fronts of a group of elements of a hydrophone, unless another hydrophone now uses its row."""
+        group, place = divmod(receiver, self._rows)
         known = self._receivers.get(place)
         if known is not None and known.identity[0] == generation:
-            known.synthesiser.add_fronts(fronts)
+            known.synthesiser.add_fronts(fronts, group)
         elif generation >= self._generations.get(place, 0):
             kept = self._unplaced.setdefault((place, generation), [])
-            kept.append(fronts)
-            while sum(map(len, kept)) > UNPLACED_FRONTS:
-                self.lost += len(kept.pop(0))
+            kept.append((group, fronts))
+            while sum(len(records) for _, records in kept) > UNPLACED_FRONTS:
+                self.lost += len(kept.pop(0)[1])
 
     def _take_waveforms(self, view: FleetSnapshot, batch: FrontBatch) -> None:
         """Keep the new waveforms and sounds, and give them to the hydrophones."""
@@ -232,8 +234,8 @@ class HydrophoneEmulator(FrameEmulator):
             )
             if self._waveforms:
                 self._add_waveforms(known, np.stack(list(self._waveforms.values())), self._sounds.values())
-            for fronts in self._unplaced.pop((place, generation), ()):
-                synthesiser.add_fronts(fronts)
+            for group, fronts in self._unplaced.pop((place, generation), ()):
+                synthesiser.add_fronts(fronts, group)
         return known
 
 

@@ -24,7 +24,7 @@ from wavesim_emulators.hydrophone.waveforms import (
 )
 from wavesim_sdk.arrays import Array, Floats, Record
 from wavesim_sdk.elementary import power
-from wavesim_sdk.front_tables import FRONT, RADIATED_NOISE, WAVEFORM
+from wavesim_sdk.front_tables import FRONT, FRONT_ELEMENTS, RADIATED_NOISE, WAVEFORM
 from wavesim_sdk.sounds import checked_sound
 
 Waveform = ToneWave | SampledWave | RadiatedWave | ReplayedWave
@@ -54,7 +54,12 @@ class Synthesiser:
             self._noise[0] = AmbientNoise(sea.key, sea.noise, settings, spacing=sea.spacing)
         if sea.shrimp is not None:
             self._noise[_SHRIMP] = AmbientNoise(sea.key ^ _SHRIMP, sea.shrimp, settings, sea.shrimp_alpha, sea.spacing)
-        self._fronts = FrontStore(settings.elements, settings.delays, sea.spreading)
+        self._groups = [  # of FRONT_ELEMENTS elements
+            FrontStore(
+                min(FRONT_ELEMENTS, settings.elements - k), settings.delays[k : k + FRONT_ELEMENTS], sea.spreading
+            )
+            for k in range(0, settings.elements, FRONT_ELEMENTS)
+        ]
         self._rows: dict[int, Record] = {}
         self._waves: dict[int, Waveform] = {}
         self._replays: dict[int, ReplayChannel] = {}  # by signal
@@ -101,16 +106,16 @@ class Synthesiser:
         """
         self._samples[number] = checked_sound(samples, sampling)
 
-    def add_fronts(self, records: Record) -> None:
-        """Add records of the FRONT table. They must belong to this hydrophone, and the waveform of their signal must
-        have been added before the block in which they arrive is made.
+    def add_fronts(self, records: Record, group: int = 0) -> None:
+        """Add records of the FRONT table. They must belong to this hydrophone and to one group of its elements, and the
+        waveform of their signal must have been added before the block in which they arrive is made.
         """
         for signal, channel in self._replays.items():
             mine = records["signal"] == signal
             if mine.any():
                 tail = channel.tail(float(self._rows[signal]["duration"]))
                 records = np.concatenate([records[~mine], extended(records[mine], channel.lead, tail)])
-        self._fronts.add(records)
+        self._groups[group].add(records)
 
     def first_after(self, time: float) -> int:
         """Return the number of the first sample at or after a simulation time in s."""
@@ -128,15 +133,19 @@ class Synthesiser:
         """
         out = np.zeros((self.settings.elements, count))
         start, end = self.time_of(first), self.time_of(first + count)
-        found = self._heard(self._fronts.segments(start, end))
-        waves = [self._wave(int(s)) for s in found.signals]
-        self._add_tones(found, waves, first, out)
-        self._add_samples(found, waves, first, out)
-        self._add_replayed(found, waves, first, out)
+        used: set[int] = set()
+        for number, group in enumerate(self._groups):
+            part = out[number * FRONT_ELEMENTS : (number + 1) * FRONT_ELEMENTS]
+            found = self._heard(group, group.segments(start, end))
+            waves = [self._wave(int(s)) for s in found.signals]
+            self._add_tones(found, waves, first, part)
+            self._add_samples(found, waves, first, part)
+            self._add_replayed(found, waves, first, part)
+            group.forget(end - self.overlap)
+            used.update(found.signals.tolist())
         for source in self._noise.values():
             source.add(first, out, noise)
-        self._fronts.forget(end - self.overlap)
-        self._forget_waves(end, set(found.signals.tolist()))
+        self._forget_waves(end, used)
         return PressureBlock(first, start, out)
 
     def block(self, first: int, count: int, noise: float = 1.0) -> SampleBlock:
@@ -197,8 +206,10 @@ class Synthesiser:
 
     # -- signals --------------------------------------------------------------------------------
 
-    def _heard(self, found: PathSegments) -> PathSegments:
-        """Return the segments that are heard: of a replayed signal, only those on the path on which it arrived first."""
+    def _heard(self, group: FrontStore, found: PathSegments) -> PathSegments:
+        """Return the segments of a group of elements that are heard: of a replayed signal, only those on the path on
+        which it arrived first.
+        """
         if not (self._replays or self._refused):
             return found
         present = set(found.signals.tolist())
@@ -206,7 +217,7 @@ class Synthesiser:
         heard = np.ones(len(found.signals), bool)
         for signal in present & self._replays.keys():
             if signal not in self._first_paths:
-                self._first_paths[signal] = self._fronts.first_path(signal)
+                self._first_paths[signal] = group.first_path(signal)
             heard &= (found.signals != signal) | (found.paths == self._first_paths[signal])
         return found.chosen(heard)
 

@@ -39,6 +39,7 @@ from wavesim_server.dynamics.fleet import VehicleType
 from wavesim_server.row_pool import RowPool, grown_to
 from wavesim_world.config import LoadedConfig, TransducerConfig
 from wavesim_world.config.acoustics import BeamPattern, Modem, Pinger, RadiatedNoise
+from wavesim_world.config.array_tables import element_groups
 from wavesim_world.ocean.water import Water
 from wavesim_world.pinger_sounds import PingerSound, pinger_sounds
 
@@ -93,7 +94,7 @@ class AcousticChannel:
         self._sounds, self._pinger_sounds = SoundStore(), pinger_sounds(loaded)
         self._set_medium(medium_setup.make_medium(loaded, water, capacity, step, signals, out))
         if count := loaded.sensor_rows.get(HYDROPHONE_SENSOR, 0):
-            self.hydrophones = Hydrophones(self.medium, count, step, seed)
+            self.hydrophones = Hydrophones(self.medium, count, element_groups(loaded), step, seed)
         self.nodes: dict[int, ActiveTransducer] = {}
         self._carriers: dict[tuple[float, float], tuple[float, float]] = {}
         self._payloads: dict[int, bytes] = {}

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wavesim_sdk.arrays import Ints
-from wavesim_sdk.front_tables import FRONT, MAX_ELEMENTS, WAVEFORM
+from wavesim_sdk.front_tables import FRONT, FRONT_ELEMENTS, WAVEFORM
 from wavesim_sdk.tables import Table, integer, value
 from wavesim_server import array_tables
 from wavesim_server.acoustics import medium_arrays
@@ -117,8 +117,8 @@ class FrontArrays(NamedTuple):
     """Arrays of the hydrophones in addition to their medium, in one tuple that is passed to kernels as a whole."""
 
     hydrophones: Records  #: HYDROPHONE (hydrophones,)
-    elements: Records  #: ELEMENT (hydrophones * MAX_ELEMENTS,)
-    element_places: Records  #: ELEMENT_PLACE (2, hydrophones * MAX_ELEMENTS): at the end of even and odd ticks
+    elements: Records  #: ELEMENT (hydrophones * n,) for at most n elements of each; n is a multiple of FRONT_ELEMENTS
+    element_places: Records  #: ELEMENT_PLACE (2, hydrophones * n): at the end of even and odd ticks
     emitting: Records  #: EMITTING (n,)
     emitted: Records  #: SIGNAL (n,): the signals that are being emitted, as they were sent
     front_signals: Records  #: FRONT_SIGNAL, one for each signal in the medium of the hydrophones
@@ -155,11 +155,12 @@ def _zeros(name: str, *shape: int) -> Any:
     return array.view(np.recarray) if dtype.names else array
 
 
-def allocate_fronts(hydrophones: int, signals: int, rows: int, interval: float) -> FrontArrays:
-    """Allocate the arrays for a number of hydrophones, none of which is in use. ``signals`` is the number of signals in
-    the medium of the hydrophones, ``rows`` the number of transducer rows, and ``interval`` the time between fronts.
+def allocate_fronts(hydrophones: int, groups: int, signals: int, rows: int, interval: float) -> FrontArrays:
+    """Allocate the arrays for a number of hydrophones, none of which is in use. ``groups`` is the maximum number of
+    groups of FRONT_ELEMENTS elements of a hydrophone, ``signals`` the number of signals in the medium of the hydrophones,
+    ``rows`` the number of transducer rows, and ``interval`` the time between fronts.
     """
-    elements = hydrophones * MAX_ELEMENTS
+    elements = hydrophones * groups * FRONT_ELEMENTS
     f = FrontArrays(
         hydrophones=_zeros("hydrophones", hydrophones),
         elements=_zeros("elements", elements),

@@ -23,7 +23,7 @@ import math
 from typing import NamedTuple
 
 from wavesim_kernels.compiler import device_function
-from wavesim_sdk.front_tables import MAX_ELEMENTS, NOISE_SEGMENT_S, RADIATED_NOISE
+from wavesim_sdk.front_tables import FRONT_ELEMENTS, NOISE_SEGMENT_S, RADIATED_NOISE
 from wavesim_server.acoustics import front_arrays
 from wavesim_server.acoustics import medium_arrays as a
 from wavesim_server.acoustics.event_queues import free_candidate, take_candidate
@@ -376,16 +376,17 @@ def _path_number(f: FrontArrays, s: int, hydrophone: int, index: int, time: floa
     front = f.front_signals[s]
     for k in range(f.counters[0].first_front, f.counters[0].fronts):
         other = f.fronts[k]
-        same = other.signal == front.signal and other.number == front.number and other.receiver == hydrophone
+        same = other.signal == front.signal and other.number == front.number
+        same = same and other.receiver % f.hydrophones.shape[0] == hydrophone
         if same and other.path % PATHS == index and other.arrival > time:
             other.path += PATHS
-            earlier -= 1
+            earlier -= 1 if other.receiver == hydrophone else 0  # an arrival has a record for each group of elements
     return int(index + PATHS * earlier)
 
 
 @device_function
 def _record_front(m: Medium, f: FrontArrays, scene: AcousticScene, e: int, time: float, tick: TickInterval) -> None:
-    """Write the record of a front that arrives at the reference point of a hydrophone, unless it is inaudible there."""
+    """Write the records of a front that arrives at the reference point of a hydrophone, unless it is inaudible there."""
     candidate, w = m.candidates[e], m.water[0]
     s, j = a.to_row(candidate.signal), a.to_row(candidate.node)
     x, y, z, _, _, _ = position_and_velocity(m, tick, j, time)
@@ -400,29 +401,35 @@ def _record_front(m: Medium, f: FrontArrays, scene: AcousticScene, e: int, time:
         return
     path = a.to_row(candidate.path)
     number = _path_number(f, s, h, path, time)
-    row, front = f.fronts[f.counters[0].fronts], f.front_signals[s]
-    f.counters[0].fronts += 1
-    row.signal, row.receiver, row.path, row.number, row.last = front.signal, h, number, front.number, front.last
-    row.emission, row.arrival, row.level, row.length = m.signals[s].emission, time, level, way.length
-    row.phase = math.pi * way.surface + 0.5 * math.pi * way.caustics + way.turned
-    row.surface, row.bottom = way.surface, way.bottom
-    arrival = FrontArrival(e, point, time, way, doppler)
+    front, arrival = f.front_signals[s], FrontArrival(e, point, time, way, doppler)
     by_image = w.mode == a.ISOVELOCITY and not may_meet_moving_surface(m, path)
-    for k in range(MAX_ELEMENTS):
-        row.times[k] = row.rates[k] = math.nan
-        if k < f.hydrophones[h].elements:
-            if by_image:
-                row.times[k], row.rates[k] = _image_arrival(m, f, scene, arrival, h * MAX_ELEMENTS + k, tick)
-            else:
-                row.times[k], row.rates[k] = _curved_arrival(m, f, arrival, h * MAX_ELEMENTS + k, tick)
+    hydrophones = f.hydrophones.shape[0]
+    room = f.elements.shape[0] // hydrophones
+    for first in range(0, f.hydrophones[h].elements, FRONT_ELEMENTS):
+        row = f.fronts[f.counters[0].fronts]
+        f.counters[0].fronts += 1
+        row.signal, row.path, row.number, row.last = front.signal, number, front.number, front.last
+        row.receiver = h + first // FRONT_ELEMENTS * hydrophones
+        row.emission, row.arrival, row.level, row.length = m.signals[s].emission, time, level, way.length
+        row.phase = math.pi * way.surface + 0.5 * math.pi * way.caustics + way.turned
+        row.surface, row.bottom = way.surface, way.bottom
+        for k in range(FRONT_ELEMENTS):
+            row.times[k] = row.rates[k] = math.nan
+            if first + k < f.hydrophones[h].elements:
+                element = h * room + first + k
+                if by_image:
+                    row.times[k], row.rates[k] = _image_arrival(m, f, scene, arrival, element, tick)
+                else:
+                    row.times[k], row.rates[k] = _curved_arrival(m, f, arrival, element, tick)
 
 
 @device_function
 def _receive_fronts(m: Medium, f: FrontArrays, scene: AcousticScene, tick: TickInterval) -> int:
     """Process all candidates of this tick: arrivals at hydrophones, and fronts that can no longer reach any."""
     bucket = tick.number & (a.WHEEL_TICKS - 1)
+    records = f.elements.shape[0] // (f.hydrophones.shape[0] * FRONT_ELEMENTS)  # of one arrival, at most
     while m.wheel[bucket] >= 0:
-        if f.counters[0].fronts == f.fronts.shape[0] or m.counters[0].left_chunks < 1:
+        if f.counters[0].fronts + records > f.fronts.shape[0] or m.counters[0].left_chunks < 1:
             return GROW_FRONTS
         if m.counters[0].left_candidates < 1:
             return GROW_FRONTS

@@ -13,7 +13,7 @@ from wavesim_sdk import frames
 from wavesim_sdk.algebra import matvec
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import InvalidArgument
-from wavesim_sdk.front_tables import FRONT_INTERVAL_S, MAX_ELEMENTS, FrontBatch
+from wavesim_sdk.front_tables import FRONT_INTERVAL_S, FrontBatch
 from wavesim_server import array_tables
 from wavesim_server.acoustics import front_arrays, medium_arrays
 from wavesim_server.acoustics.front_history import FrontHistory
@@ -33,16 +33,18 @@ class Hydrophones:
 
     :param of: the medium of the transducers
     :param count: maximum number of hydrophones
+    :param groups: maximum number of groups of FRONT_ELEMENTS elements of a hydrophone
     :param step: length of a tick in s
     """
 
-    def __init__(self, of: Medium, count: int, step: float, seed: int) -> None:
+    def __init__(self, of: Medium, count: int, groups: int, step: float, seed: int) -> None:
         self._seed = seed
         self._free = list(range(count))
         self._generations = np.zeros(count, np.int64)  # number of hydrophones that have used each row
         self._places: dict[int, list[int]] = {}  # numbers of the hydrophones on each body
         medium = front_arrays.share_sea(front_arrays.allocate_listening_medium(of, count), of)
-        fronts = front_arrays.allocate_fronts(count, len(medium.signals), len(of.nodes), max(step, FRONT_INTERVAL_S))
+        interval = max(step, FRONT_INTERVAL_S)
+        fronts = front_arrays.allocate_fronts(count, groups, len(medium.signals), len(of.nodes), interval)
         self.history = FrontHistory()
         self._set_arrays(medium, fronts)
 
@@ -64,9 +66,20 @@ class Hydrophones:
 
     # -- bodies --------------------------------------------------------------------------------
 
+    @property
+    def _element_room(self) -> int:
+        """Number of rows of elements for each hydrophone."""
+        return len(self.fronts.elements) // len(self.fronts.hydrophones)
+
     def check_room(self, suite: Sequence[InstrumentConfig]) -> None:
         """Raise InvalidArgument if there is no room for the hydrophones in a suite."""
-        wanted = sum(i.type == SENSOR for i in suite)
+        found: list[Any] = [i.parameters for i in suite if i.type == SENSOR]
+        wanted, room = len(found), self._element_room
+        if most := max((len(h.element_positions) for h in found if len(h.element_positions) > room), default=0):
+            raise InvalidArgument(
+                f"no room for a hydrophone with {most} elements (maximum {room}); add to the configuration a body with "
+                "such a hydrophone"
+            )
         if wanted > len(self._free):
             raise InvalidArgument(
                 f"no room for {wanted} more hydrophones: the hydrophones in the configuration determine their number; "
@@ -88,7 +101,7 @@ class Hydrophones:
             elements = mounted_elements(h.position, h.attitude, h.element_positions)
             record.body, record.elements = row, len(elements)
             record.x, record.y, record.z = h.position
-            for e, (x, y, z) in zip(f.elements[place * MAX_ELEMENTS :], elements, strict=False):
+            for e, (x, y, z) in zip(f.elements[place * self._element_room :], elements, strict=False):
                 e.x, e.y, e.z = x, y, z
             node.active, node.since, node.beam = 1, time, -1
             node.key = randomness.key(self._seed, f"{name}.{instrument.name}", "hydrophone")
@@ -107,7 +120,7 @@ class Hydrophones:
         """
         R, f = frames.rotation(attitude), self.fronts
         for place in self._places.get(row, ()):
-            h, first = f.hydrophones[place], place * MAX_ELEMENTS
+            h, first = f.hydrophones[place], place * self._element_room
             ends: list[tuple[Any, Any]] = [(h, self.medium.places[:, f.counters[0].rows + place])]
             ends += [(f.elements[k], f.element_places[:, k]) for k in range(first, first + h.elements)]
             for lever, both in ends:
@@ -144,7 +157,8 @@ class Hydrophones:
         f, counters = self.fronts, self.fronts.counters[0]
         found = np.array(f.fronts[:fronts])  # in the order of their ticks only
         found = found[np.argsort(found["arrival"], kind="stable")]
-        found["generation"] = self._generations[found["receiver"]]  # bodies enter only between two advances
+        places = found["receiver"] % len(self._generations)
+        found["generation"] = self._generations[places]  # bodies enter only between two advances
         described = np.array(f.waveforms[:waveforms])
         sounds.mark(described)
         self.history.add(described, found, self._in_progress)

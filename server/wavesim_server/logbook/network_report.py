@@ -15,6 +15,7 @@ from wavesim_sdk.arrays import Floats, Ints, Record
 from wavesim_sdk.errors import InvalidArgument
 from wavesim_sdk.log import Log, read
 from wavesim_sdk.tables import RECEPTION, SENT, Outcome, SignalKind
+from wavesim_server.logbook.information_age import information_ages
 from wavesim_server.logbook.report import delivery_fates
 
 __all__ = ["jain_index", "network_table", "report_of_log", "report_text"]
@@ -36,10 +37,24 @@ def jain_index(shares: Floats) -> float:
     return float(x.sum()) ** 2 / (len(x) * total) if total else math.nan
 
 
-def radiated_energy(sent: Record) -> float:
-    """Return the acoustic energy in J of signals that are radiated equally in all directions."""
+def radiated_energy(sent: Record) -> Floats:
+    """Return the acoustic energy in J of each signal, which is radiated equally in all directions."""
     pressure_squared = 1e-12 * 10.0 ** (sent["source_level"] / 10.0)  # Pa2 at 1 m
-    return float((4.0 * math.pi * pressure_squared / IMPEDANCE * sent["duration"]).sum())
+    return np.asarray(4.0 * math.pi * pressure_squared / IMPEDANCE * sent["duration"])
+
+
+def energy_by_outcome(packets: Record, at: Record) -> dict[str, float]:
+    """Return the radiated energy in J by the outcome of the packets that it was used for. The energy of a packet is
+    divided equally among its destinations. ``at`` contains the reception of each packet at each destination.
+    """
+    energy = dict(zip(packets["id"].tolist(), radiated_energy(packets).tolist(), strict=True))
+    destinations = Counter(at["id"].tolist())
+    used: Counter[str] = Counter()
+    for number, outcome in zip(at["id"].tolist(), at["outcome"].tolist(), strict=True):
+        used[Outcome(outcome).name.lower() if outcome else "delivered"] += energy[number] / destinations[number]
+    if unrecorded := sum(value for number, value in energy.items() if number not in destinations):
+        used[MISSING] = unrecorded
+    return dict(sorted(used.items()))
 
 
 def network_table(
@@ -59,7 +74,8 @@ def network_table(
     offered = sent[sent["kind"] == SignalKind.DATA]
     packets = offered[offered["outcome"] == 0]
     known = dict(addresses or {}) | dict(zip(offered["source"].tolist(), offered["from_address"].tolist(), strict=True))
-    at = delivery_fates(receptions[receptions["kind"] == SignalKind.DATA])
+    received = receptions[receptions["kind"] == SignalKind.DATA]
+    at = delivery_fates(received)
     own = np.array([known.get(int(row), -1) for row in at["receiver"]], np.int64)
     at = at[(own >= 0) & ((at["to_address"] == 0) | (at["to_address"] == own)) & np.isin(at["id"], packets["id"])]
     causes = Counter(Outcome(int(o)).name.lower() for o in at["outcome"] if o)
@@ -70,7 +86,9 @@ def network_table(
     delay = (good["arrival_ns"] - good["emission_ns"]) * 1e-9 + good["duration"]
     sizes = dict(zip(packets["id"].tolist(), packets["payload_bytes"].tolist(), strict=True))
     bits = 8 * sum(sizes[int(i)] for i in good["id"])
-    energy = radiated_energy(packets)
+    energy = float(radiated_energy(packets).sum())
+    ends = received["arrival_ns"] * 1e-9 + received["duration"]
+    ages = information_ages(good, float(ends.max()) if len(ends) else 0.0)
     sources, receivers = np.unique(offered["source"]), np.unique(at["receiver"])
     rows = np.union1d(sources, receivers)
     counts = {
@@ -93,11 +111,26 @@ def network_table(
         "delay_s": {f"{100 * q:.0f} %": float(np.quantile(delay, q)) for q in QUANTILES} if len(delay) else {},
         "energy_j": energy,
         "energy_per_bit_j": energy / bits if bits else math.nan,
+        "energy_by_outcome_j": energy_by_outcome(packets, at),
         "fairness": jain_index(counts["delivered"][np.isin(rows, sources)].astype(float)),
         "nodes": [
             {"row": int(row), **{name: int(numbers[k]) for name, numbers in counts.items()}}
             for k, row in enumerate(rows)
         ],
+        "age_s": _summary(ages),
+        "pairs": ages,
+    }
+
+
+def _summary(ages: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the ages of information in s over all pairs; nothing without pairs."""
+    if not ages:
+        return {}
+    peaks = [age["peak"] for age in ages if age["updates"] > 1]
+    return {
+        "mean": float(np.mean([age["mean"] for age in ages])),
+        "peak": float(np.mean(peaks)) if peaks else math.nan,
+        "highest": max(age["highest"] for age in ages),
     }
 
 
@@ -136,6 +169,9 @@ def report_of_log(path: Path | Log) -> dict[str, Any]:
     table = network_table(sent, receptions, log.end_ns * 1e-9, addresses_of_log(log))
     for node in table["nodes"]:
         node["name"] = names.get(node["row"], str(node["row"]))
+    for pair in table["pairs"]:
+        for end in ("source", "receiver"):
+            pair[f"{end}_name"] = names.get(pair[end], str(pair[end]))
     return table
 
 
@@ -143,6 +179,12 @@ def report_text(table: dict[str, Any]) -> str:
     """Return a network report as text."""
     possible = max(table["deliveries_possible"], 1)
     lost = ", ".join(f"{n} {reason.replace('_', ' ')}" for reason, n in table["lost"].items()) or "none"
+    ages = {"mean peak" if name == "peak" else name: value for name, value in table["age_s"].items()}
+    total = max(table["energy_j"], 1e-300)
+    uses = ", ".join(
+        f"{100 * e / total:.1f} % {name.replace('_', ' ')}" for name, e in table["energy_by_outcome_j"].items()
+    )
+    age = ", ".join(f"{value:.3f} s {name}" for name, value in ages.items() if not math.isnan(value)) or "none"
     delays = ", ".join(f"{q} {value:.3f} s" for q, value in table["delay_s"].items()) or "none"
     lines = [
         f"duration      {table['duration_s']:.1f} s",
@@ -153,11 +195,14 @@ def report_text(table: dict[str, Any]) -> str:
         f"throughput    {table['throughput']:.4f} per receiver, {table['bits_per_second']:.1f} bit/s in total",
         f"delay         {delays}",
         f"energy        {table['energy_j']:.3g} J, {table['energy_per_bit_j']:.3g} J per delivered bit",
+        f"energy for    {uses or 'nothing'}",
+        f"age           {age}",
         f"fairness      {table['fairness']:.4f}",
         "",
         "load, throughput: packet durations per time; throughput counts what a receiver gets, on average",
         "delay: from the start of the transmission to the end of the reception",
         "energy: sound that is radiated equally in all directions; fairness: Jain's index of the senders",
+        "age: time since the newest packet that has arrived was sent; mean over time, mean peak, highest, over all pairs",
     ]
     if len(table["nodes"]) <= MAX_NODES_IN_TEXT:
         lines += ["", f"{'node':16} {'sent':>7} {'delivered':>9} {'received':>9} {'lost':>7}"]

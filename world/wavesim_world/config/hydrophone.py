@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wavesim_world.config.schema import Vector, children, flag, key
+from wavesim_world.config.schema import Vector, children, flag, key, text
 from wavesim_world.config.sensor_base import SensorConfig
 
 MAX_ELEMENT_DISTANCE = 5.0  #: maximum distance of an element from the position of its hydrophone in m
 MAX_BAND_SHARE = 0.40  #: maximum upper edge of the band, as a fraction of the sampling rate
 MAX_CLOCK_OFFSET = 1e6  #: maximum offset of the clock in s, at which times are still exact to 0.1 ns
+MAX_TOTAL_RATE = 2e6  #: maximum number of samples of all channels per second
 BITS = (0, 12, 16, 24)  #: word lengths of the converter; 0 = samples are floating-point numbers
 
 
@@ -24,8 +25,9 @@ class HydrophoneElement:
 class HydrophoneArrayConfig(SensorConfig):
     """Hydrophone: it records the pressure of the sound in the water as samples, in blocks of equal length.
 
-    A hydrophone has one element at its position, or up to eight elements with their own positions. It hears every signal
-    of the acoustic medium on all paths, but it does not transmit, and it does not affect other nodes.
+    A hydrophone has one element at its position, or up to 64 elements with their own positions. All channels together
+    have at most 2 million samples per second. A hydrophone hears every signal of the acoustic medium on all paths, but it
+    does not transmit, and it does not affect other nodes.
     """
 
     rate: float = key(
@@ -67,7 +69,7 @@ class HydrophoneArrayConfig(SensorConfig):
     ambient: bool = flag("Whether the samples contain the ambient noise of the sea.", True)
     coherent: bool = flag(
         "Whether the ambient noise at the elements is that of an isotropic sound field, with the coherence "
-        "sin(kd)/(kd) at the distance d. no: it is independent at each element.",
+        "sin(kd)/(kd) at the distance d; for at most eight elements. no: it is independent at each element.",
         False,
     )
     gain_deviation: float = key(
@@ -92,7 +94,12 @@ class HydrophoneArrayConfig(SensorConfig):
     )
     element: tuple[HydrophoneElement, ...] = children(
         HydrophoneElement,
-        "Element of the hydrophone: one to eight. Without an element, there is one at the origin of S.",
+        "Element of the hydrophone: one to 64. Without an element, there is one at the origin of S.",
+    )
+    elements: str = text(
+        "CSV file with the columns x, y and z, whose rows are the positions of the elements in S, in m; instead of "
+        "<element>.",
+        "",
     )
 
     @property

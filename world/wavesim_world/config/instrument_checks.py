@@ -11,11 +11,17 @@ import numpy as np
 
 from wavesim_sdk.algebra import covariance_factor
 from wavesim_sdk.errors import ConfigError
-from wavesim_sdk.front_tables import MAX_ELEMENTS
+from wavesim_sdk.front_tables import FRONT_ELEMENTS, MAX_ELEMENTS
 from wavesim_sdk.sensors import DVL_BEAMS, LEAK_COMPARTMENTS, MULTIBEAM_BEAMS, RANGER_BEAMS, sensor_table_of
 from wavesim_world.config import imaging_checks as scenes
 from wavesim_world.config.adcp import AdcpConfig
-from wavesim_world.config.hydrophone import BITS, MAX_BAND_SHARE, MAX_ELEMENT_DISTANCE, HydrophoneArrayConfig
+from wavesim_world.config.hydrophone import (
+    BITS,
+    MAX_BAND_SHARE,
+    MAX_ELEMENT_DISTANCE,
+    MAX_TOTAL_RATE,
+    HydrophoneArrayConfig,
+)
 from wavesim_world.config.lidar import LidarConfig
 from wavesim_world.config.model import Config
 from wavesim_world.config.ranging_sensors import CameraConfig, MultibeamConfig, RangerConfig, SonarConfig
@@ -154,6 +160,17 @@ def _check_hydrophone(h: HydrophoneArrayConfig, step: float, who: str) -> None:
         fail_at(h.place, f"{who}: `bits` must be 0, 12, 16 or 24")
     if len(h.element) > MAX_ELEMENTS:
         fail_at(h.place, f"{who}: it has {len(h.element)} elements; the maximum is {MAX_ELEMENTS}")
+    if h.coherent and len(h.element) > FRONT_ELEMENTS:
+        fail_at(
+            h.place,
+            f"{who}: `coherent` needs at most {FRONT_ELEMENTS} elements, but there are {len(h.element)}; remove it",
+        )
+    if len(h.element) * h.sampling > MAX_TOTAL_RATE:
+        fail_at(
+            h.place,
+            f"{who}: {len(h.element)} channels with a sampling rate of {h.sampling:g} Hz are more than {MAX_TOTAL_RATE:g} "
+            f"samples per second; use a `sampling` of at most {MAX_TOTAL_RATE / len(h.element):g} Hz, or fewer elements",
+        )
     for number, position in enumerate(h.element_positions, 1):
         distance = math.sqrt(sum(x * x for x in position))
         if distance > MAX_ELEMENT_DISTANCE:

@@ -14,6 +14,7 @@ from typing import Any
 from wavesim_sdk.errors import ConfigError
 from wavesim_sdk.names import suggest_name
 from wavesim_world.config import fault_checks, replay_checks, semantic_checks, xml
+from wavesim_world.config.array_tables import read_arrays
 from wavesim_world.config.build import build_root, library, parse_file, read_included_models
 from wavesim_world.config.loaded import LoadedConfig
 from wavesim_world.config.missions import read_missions
@@ -36,7 +37,7 @@ def _checked(root: Any, text: str, path: Path) -> LoadedConfig:
     loaded.check_model_files()
     used = {b.model: loaded.model(b.model) for b in config.fleet.bodies if _known(b.model, models, b.place)}
     loaded = dataclasses.replace(loaded, models={**models, **used})
-    loaded = read_missions(loaded)
+    loaded = read_arrays(read_missions(loaded))
     semantic_checks.check(loaded.config, loaded.models, loaded.path)
     fault_checks.check(loaded)
     replay_checks.check(loaded)

@@ -112,6 +112,12 @@ class LoadedConfig:
                 if named is not None:
                     self._usable(named.file, folder)
 
+    def file_beside(self, name: str, place: str) -> Path:
+        """Return the path of a file that an element names, given the element's place (file:line). Raises ConfigError as
+        :meth:`data_file` does.
+        """
+        return self._usable(name, Path(place.rpartition(":")[0]).parent)
+
     def _usable(self, name: str, folder: Path) -> Path:
         found = folder / name
         if not self.may_use(found):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wavesim_sdk.front_tables import MAX_ELEMENTS
+from wavesim_sdk.front_tables import FRONT_ELEMENTS
 from wavesim_sdk.names import suggest_name
 from wavesim_world.config.acoustics import ChannelReplay
 from wavesim_world.config.loaded import LoadedConfig
@@ -52,8 +52,8 @@ def hydrophones(loaded: LoadedConfig, replay: ChannelReplay) -> Iterator[Instrum
 def _check_receivers(replay: ChannelReplay, found: list[InstrumentConfig]) -> None:
     """Check the numbers of the receivers against the elements of the hydrophones."""
     numbers = replay.receivers
-    if not numbers or len(numbers) > MAX_ELEMENTS or any(n != int(n) for n in numbers):
-        fail_at(replay.place, f"<replay>: `receivers` must be 1 to {MAX_ELEMENTS} whole numbers from 1")
+    if not numbers or len(numbers) > FRONT_ELEMENTS or any(n != int(n) for n in numbers):
+        fail_at(replay.place, f"<replay>: `receivers` must be 1 to {FRONT_ELEMENTS} whole numbers from 1")
     for instrument in found:
         hydrophone: Any = instrument.parameters
         elements = len(hydrophone.element_positions)
@@ -61,5 +61,6 @@ def _check_receivers(replay: ChannelReplay, found: list[InstrumentConfig]) -> No
             fail_at(
                 replay.place,
                 f"<replay>: `receivers` has {len(numbers)} numbers, but the hydrophone '{instrument.name}' has "
-                f"{elements} elements; give one number, or one for each element",
+                f"{elements} elements; give one number"
+                + (", or one for each element" if elements <= FRONT_ELEMENTS else ""),
             )

@@ -11,7 +11,7 @@ from wavesim_world.config.loaded import LoadedConfig
 
 #: XML elements that refer to other files
 _ELEMENTS = ("program", "soundings", "volume", "samples", "mesh", "scalar", "include", "mission")
-_KEYS = {"acoustics": ("file",), "network": ("keys", "address")}
+_KEYS = {"acoustics": ("file",), "network": ("keys", "address"), "hydrophone": ("elements",)}
 
 #: elements whose files describe the water, the sea bed or obstacles
 _WATER = ("soundings", "volume", "samples", "mesh", "scalar")
@@ -41,7 +41,7 @@ def load_standalone(text: str) -> tuple[LoadedConfig, bool]:
             if parent is not None:
                 parent.remove(element)
     for tag, names in _KEYS.items():
-        for element in root.findall(tag):
+        for element in root.iter(tag):
             for name in names:
                 element.attrib.pop(name, None)
     for element in root.findall("acoustics"):
