@@ -151,11 +151,12 @@ class MeshJob:
                 self._state |= {"step": step, "share": min(max(share, 0.0), 1.0), "text": text}
         return last
 
-    def _end_with(self, state: Any, **values: Any) -> None:
+    def _end_with(self, state: Any, error: str = "", files: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
         with self._lock:
             self._process = None
             if self._state["state"] == "running":
-                self._state |= {"state": state, **values}
+                done: MeshJobState = {**self._state, "state": state, "error": error}
+                self._state = {**done, "files": list(files), "notes": list(notes)}
 
 
 def _end(process: subprocess.Popen[str]) -> None:
