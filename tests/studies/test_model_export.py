@@ -15,6 +15,7 @@ from tests.studies.gazebo_twin import GazeboTwin
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.cli_vehicles import vehicles
+from wavesim_studies.linear_models.model_files import fossen_matrices
 from wavesim_studies.linear_models.trim import free_motion
 from wavesim_studies.model_export.description import describe_model
 from wavesim_studies.model_export.sdf import write_sdf
@@ -224,3 +225,22 @@ def test_mistakes(words: list[str], text: str, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(vehicles, ["export", *words])
     assert isinstance(result.exception, ConfigError) and text in str(result.exception)
+
+
+@pytest.mark.parametrize("name", ["bluerov2-heavy", "bluerov2", "rexrov2", "vita1"])
+def test_the_importer_reads_the_same_model_back(name: str, tmp_path: Path) -> None:
+    write_sdf(describe_model(name), tmp_path)
+    arguments = ["import", tmp_path / "world.sdf", "--partial", "--out", tmp_path / "back.xml"]
+    result = CliRunner().invoke(vehicles, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output
+    (back,) = read_models(tmp_path / "back.xml").values()
+    ours, theirs = fossen_matrices(library()[name]), fossen_matrices(back)
+    for key in ("M_RB", "M_A", "D_L", "D_Q", "W", "B", "r_G", "r_B", "T"):
+        assert theirs[key] == pytest.approx(ours[key], rel=1e-8, abs=1e-8 * np.abs(ours[key]).max()), key
+    a, b, rng = free_motion(name), free_motion(back), np.random.default_rng(3)
+    states = np.zeros((20, 12))
+    states[:, 2], states[:, 6:] = a.depth, rng.uniform(-1.0, 1.0, (20, 6))
+    thrusts = rng.uniform(0.0, 0.5, (20, len(a.actuators))) * [x.maximum for x in a.actuators]
+    assert [x.name for x in a.actuators] == [x.name for x in b.actuators]
+    found = a.accelerations(states, thrusts)
+    assert b.accelerations(states, thrusts) == pytest.approx(found, abs=1e-8 * np.abs(found).max())

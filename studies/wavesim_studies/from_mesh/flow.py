@@ -207,8 +207,8 @@ def _write(parts: VehicleParts, out: Path) -> tuple[list[Path], BuiltModel]:
     if f'"{hull.name}"' in built.xml:
         hull.write_bytes(geometry.to_stl(parts.mesh.hull))
         files.insert(1, hull)
-    for name, text in built.files.items():
-        (out.parent / name).write_text(text, encoding="utf-8")
+    for name, content in built.files.items():
+        (out.parent / name).write_bytes(content if isinstance(content, bytes) else content.encode())
         files.insert(1, out.parent / name)
     out.write_text(built.xml, encoding="utf-8")
     rows = [{**v._asdict(), "distribution": "log-normal"} for v in built.values]

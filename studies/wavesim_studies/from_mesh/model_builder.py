@@ -71,11 +71,11 @@ class VehicleParts:
 
 
 class BuiltModel(NamedTuple):
-    """Text of a models file, the uncertain values of its model, and the texts of the tables beside it, by file name."""
+    """Text of a models file, the uncertain values of its model, and the contents of the tables beside it, by file name."""
 
     xml: str
     values: list[UncertainValue]
-    files: dict[str, str]
+    files: dict[str, str | bytes]
 
 
 def flooded_mass(weight: VehicleBalance, mesh: PreparedMesh) -> Array:
