@@ -350,7 +350,8 @@ def test_two_lauvs_in_one_world(
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger:
         full = struct.pack("<Bf", 0, -1.0)
         until(lambda: again.states)
-        while len(again.states) < 700:
+        # on a busy machine, the vehicle settles later
+        while len(again.states) < 700 or any(abs(s.z - 5.0) >= 0.3 for s in again.states[-150:]):
             assert again.error is None and again.is_alive()
             for data in (b"x", packet(301, full)[:-1] + b"\0", packet(301, full), packet(301, full, source=7)):
                 stranger.sendto(data, again.bridge)
