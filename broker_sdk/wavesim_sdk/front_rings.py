@@ -76,7 +76,7 @@ class FrontRings:
     @classmethod
     def create(cls, server: str, hydrophones: int, group: bool = False) -> FrontRings:
         """Create the segment of a server with this number of hydrophones; one with more than eight elements counts once for
-        each eight elements. Raises OSError on failure."""
+        each group of eight. Raises OSError on failure."""
         capacity = front_capacity(hydrophones)
         size = _segment_size(WAVEFORMS, capacity)
         memory = SEGMENT.create(server, size, (capacity, WAVEFORMS), group)

@@ -226,7 +226,7 @@ def test_turned_and_mirrored_bodies() -> None:
 def test_the_program_is_ended_when_it_takes_too_long() -> None:
     given = {"vertices": np.zeros((3, 3)), "faces": np.array([[0, 1, 2]])}
     if importlib.util.find_spec("capytaine") is not None:
-        with pytest.raises(panel_process.PanelFailure, match="takes more than 0 s: use fewer panels"):
+        with pytest.raises(panel_process.PanelError, match="takes more than 0 s: use fewer panels"):
             panel_process.run(given, seconds=0)
 
 
@@ -245,7 +245,7 @@ def test_the_program_is_ended_when_it_takes_too_long() -> None:
 )
 @WITH_PANELS
 def test_hulls_that_do_not_float_upright(mass: float, centre: tuple[float, float, float], message: str) -> None:
-    with pytest.raises(panel_process.PanelFailure, match=message):
+    with pytest.raises(panel_process.PanelError, match=message):
         floating.floating_hull(box(4.0, 1.0, 0.5), mass, centre, np.eye(3), 1000.0)
 
 

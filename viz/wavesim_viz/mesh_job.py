@@ -160,6 +160,6 @@ class MeshJob:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End a command and its children, which are in a process group of their own."""
+    """End the process group of a command and its children."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGTERM)

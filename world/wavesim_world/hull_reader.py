@@ -56,7 +56,7 @@ class HullPart(NamedTuple):
 
 
 def read_in_process(path: Path, seconds: float = READ_S, most: int = MOST_TRIANGLES) -> list[HullPart]:
-    """Read all meshes of a file in a process of its own. Raises InvalidHull with the reason if the file cannot be used.
+    """Read all meshes of a file in a separate process. Raises InvalidHull with the reason if the file cannot be used.
 
     ``seconds`` limits the time, and ``most`` the number of triangles.
     """

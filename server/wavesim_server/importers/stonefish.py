@@ -113,7 +113,9 @@ def _add_body(draft: ModelDraft, base: etree._Element, found: StonefishBody, den
         "speed; the derivatives are fitted to that sum. Rms error of the fit: "
         + ", ".join(f"{letter} {100 * e:.0f} %" for letter, e in zip(FORCES, errors, strict=True))
     )
-    draft.notes.append("skin friction: Stonefish's sum over all triangles, exact for motion along or about one axis")
+    draft.notes.append(
+        "skin friction: Stonefish's sum of the forces on all triangles, exact for motion along or about one axis"
+    )
 
 
 def _clean(matrix: np.ndarray, share: float = 1e-9) -> np.ndarray:

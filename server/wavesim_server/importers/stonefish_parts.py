@@ -3,7 +3,8 @@
 Stonefish replaces each part by an ellipsoid (a cylinder or a sphere for these shapes). Its added mass is the mean of three
 coefficients of that shape, equal in all directions. The drag of each external part is a sum over the triangles that face
 the flow: `|v| (v n) A` along the flow at the centre of the triangle, times a drag coefficient for the direction of the
-force; it grows with the third power of the speed. Skin friction is a sum over all triangles, linear in the speed.
+force; it grows with the third power of the speed. Skin friction is the sum of forces on all triangles, linear in
+the speed.
 """
 
 from __future__ import annotations

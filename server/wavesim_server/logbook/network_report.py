@@ -123,7 +123,7 @@ def network_table(
 
 
 def _summary(ages: list[dict[str, Any]]) -> dict[str, float]:
-    """Return the ages of information in s over all pairs; nothing without pairs."""
+    """Return the ages of information in s of all pairs together; nothing without pairs."""
     if not ages:
         return {}
     peaks = [age["peak"] for age in ages if age["updates"] > 1]
@@ -202,7 +202,7 @@ def report_text(table: dict[str, Any]) -> str:
         "load, throughput: packet durations per time; throughput counts what a receiver gets, on average",
         "delay: from the start of the transmission to the end of the reception",
         "energy: sound that is radiated equally in all directions; fairness: Jain's index of the senders",
-        "age: time since the newest packet that has arrived was sent; mean over time, mean peak, highest, over all pairs",
+        "age: time since the newest packet that has arrived was sent; mean over time, mean peak, highest, of all pairs",
     ]
     if len(table["nodes"]) <= MAX_NODES_IN_TEXT:
         lines += ["", f"{'node':16} {'sent':>7} {'delivered':>9} {'received':>9} {'lost':>7}"]

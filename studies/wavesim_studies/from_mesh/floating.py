@@ -25,7 +25,7 @@ from wavesim_server.importers import hull as hull_importer
 from wavesim_server.importers import panel_results
 from wavesim_server.importers.model_draft import ModelDraft
 from wavesim_studies.from_mesh import panel_mesh, panel_process
-from wavesim_studies.from_mesh.panel_process import GRAVITY, PanelFailure, Progress, no_progress
+from wavesim_studies.from_mesh.panel_process import GRAVITY, PanelError, Progress, no_progress
 from wavesim_studies.from_mesh.panels import AXES, NAMES, shift
 from wavesim_world.hull import Hull
 
@@ -91,7 +91,7 @@ def floating_hull(
 
     ``mass`` is in kg, ``centre`` (3,) is the centre of mass in m, ``inertia`` (3, 3) is about the centre of mass in kg
     m2, and ``density`` is in kg/m3. ``panels`` are the approximate numbers of panels of a coarse and a fine mesh.
-    Raises PanelFailure with the reason if the hull does not float upright or if there is no result.
+    Raises PanelError with the reason if the hull does not float upright or if there is no result.
     """
     check_installed("capytaine")
     check_installed("scipy")
@@ -108,7 +108,7 @@ def floating_hull(
         try:
             mesh = panel_mesh.remesh(wet, count, symmetric, waterline=True)
         except ValueError as error:
-            raise PanelFailure(str(error)) from None
+            raise PanelError(str(error)) from None
         start, share = ((0.0, 0.15), (0.15, 0.85))[k]
         progress(start, f"waves, {mesh.panels} panels")
         given = {
@@ -146,9 +146,9 @@ def _at_rest(hull: Hull, mass: float, centre: Array, inertia: Array, density: fl
     try:
         low, high = arm(-MOST_TRIM), arm(MOST_TRIM)
     except ValueError as error:
-        raise PanelFailure(str(error)) from None
+        raise PanelError(str(error)) from None
     if low * high > 0.0:
-        raise PanelFailure(
+        raise PanelError(
             f"the hull would trim by more than {np.degrees(MOST_TRIM):.0f} deg: move the centre of mass along the hull; it is {abs(arm(0.0)):.3g} m {'aft' if arm(0.0) > 0.0 else 'forward'} of the centre of buoyancy"
         )
     trim = float(brentq(arm, -MOST_TRIM, MOST_TRIM, xtol=1e-9))
@@ -158,12 +158,12 @@ def _at_rest(hull: Hull, mass: float, centre: Array, inertia: Array, density: fl
     beam = float(np.ptp(level.triangles[:, :, 1]))
     aside = float((r @ centre)[1] - state.centre[1])
     if abs(aside) > OFF_CENTRE * beam:
-        raise PanelFailure(
+        raise PanelError(
             f"the hull would heel: the centre of mass is {abs(aside):.3g} m to {'starboard' if aside > 0.0 else 'port'} of the centre of buoyancy"
         )
     for gm, word in ((state.gm_roll, "roll"), (state.gm_pitch, "pitch")):
         if gm <= 0.0:
-            raise PanelFailure(
+            raise PanelError(
                 f"the hull is unstable in {word} (metacentric height {gm:.3g} m): lower the centre of mass"
             )
     return _Rest(level, r @ centre, r @ inertia @ r.T, trim, state.waterline)
@@ -221,7 +221,7 @@ def _solution(
         results.operators = panel_results.make_operators(w, angles, np.conj(force), "force", drift)
         motions = panel_results.make_operators(w, angles, np.conj(motion), "motion").response
     except ValueError as error:
-        raise PanelFailure(str(error)) from None
+        raise PanelError(str(error)) from None
     return PanelSolution(results, motions, rest.trim, rest.hull.triangles, rest.centre, table, notes)
 
 

@@ -21,7 +21,7 @@ from wavesim_studies.from_mesh.floating import floating_hull
 from wavesim_studies.from_mesh.mesh_preparation import MeshOptions, PreparedMesh
 from wavesim_studies.from_mesh.model_builder import AddedMassEstimate, BuiltModel, VehicleParts, build, hull_file
 from wavesim_studies.from_mesh.open_frame import OpenFrameEstimate, OpenFramePart, open_frame
-from wavesim_studies.from_mesh.panel_process import PanelFailure
+from wavesim_studies.from_mesh.panel_process import PanelError
 from wavesim_studies.from_mesh.resistance import DragEstimate, resistance
 from wavesim_studies.from_mesh.steps import StepLog, StepTime
 from wavesim_world import hull_geometry as geometry
@@ -152,7 +152,7 @@ def _waves(request: VehicleRequest, parts: VehicleParts, log: StepLog) -> AddedM
             parts.mesh.hull, weight.mass, weight.centre.tolist(), weight.inertia, DENSITY, log.progress
         )
         found.add_to(ModelDraft(parts.name, "", {}, None), [0.0] * 6)  # raises if no fluid memory fits
-    except (PanelFailure, ValueError) as error:
+    except (PanelError, ValueError) as error:
         if request.method:
             raise ConfigError(f"waves by the panel method: {error}; use --added-mass ellipsoid") from None
         level = weight.afloat.waterline if weight.afloat is not None else None

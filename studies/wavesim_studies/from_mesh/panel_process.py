@@ -24,7 +24,7 @@ GRAVITY = 9.81
 Progress = Callable[[float, str], None]
 
 
-class PanelFailure(WaveSimError):
+class PanelError(WaveSimError):
     """Raised if the panel method gives no result. The text is one line for the user."""
 
 
@@ -35,7 +35,7 @@ def no_progress(fraction: float, text: str) -> None:
 def run(given: dict[str, Any], progress: Progress = no_progress, seconds: int = MOST_SECONDS) -> dict[str, Array]:
     """Run the panel program on its input arrays, and return its output arrays.
 
-    The arrays are described in :mod:`~wavesim_studies.from_mesh.panel_program`. Raises PanelFailure with the reason if
+    The arrays are described in :mod:`~wavesim_studies.from_mesh.panel_program`. Raises PanelError with the reason if
     there is no result.
     """
     check_installed("capytaine")
@@ -74,6 +74,6 @@ def run(given: dict[str, Any], progress: Progress = no_progress, seconds: int = 
             with np.load(out) as data:
                 return {name: data[name] for name in data.files}
         if ended:
-            raise PanelFailure(f"the panel method takes more than {seconds} s: use fewer panels")
+            raise PanelError(f"the panel method takes more than {seconds} s: use fewer panels")
         lines = errors.read_text(errors="replace").strip().splitlines()
-        raise PanelFailure(lines[-1] if lines else "the panel method failed: use fewer panels")
+        raise PanelError(lines[-1] if lines else "the panel method failed: use fewer panels")

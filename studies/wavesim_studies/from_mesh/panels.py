@@ -68,7 +68,7 @@ def added_mass(
 ) -> AddedMassResult:
     """Return the added mass of a closed body in unbounded water of ``density`` (kg/m3), about ``origin`` (3,) in m.
 
-    ``panels`` are the approximate numbers of panels of at least two meshes. Raises PanelFailure with the reason if the
+    ``panels`` are the approximate numbers of panels of at least two meshes. Raises PanelError with the reason if the
     surface cannot be meshed or the flow cannot be computed.
     """
     check_installed("capytaine")
@@ -85,7 +85,7 @@ def added_mass(
         try:
             mesh = panel_mesh.remesh(local, count, symmetric)
         except ValueError as error:
-            raise panel_process.PanelFailure(str(error)) from None
+            raise panel_process.PanelError(str(error)) from None
         progress(k / len(panels), f"added mass with {mesh.panels} panels")
         given = {
             "vertices": mesh.vertices,

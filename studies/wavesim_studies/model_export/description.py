@@ -16,8 +16,8 @@ from wavesim_studies.model_export.axes import attitude_of, attitude_with_x_along
 from wavesim_studies.model_export.buoyancy import CollisionShape, collision_shapes
 from wavesim_studies.model_export.hull_terms import HullTerms, hull_terms
 from wavesim_studies.model_export.parts import (
-    FinPart,
-    ThrusterPart,
+    ExportedFin,
+    ExportedThruster,
     base_inertial,
     fin_parts,
     part_inertia,
@@ -42,15 +42,15 @@ class Inertial:
 
 
 @dataclass(frozen=True)
-class DescribedModel:
+class ModelDescription:
     """A model as links, joints and forces."""
 
     motion: ModelMotion
     terms: HullTerms
     base: Inertial  #: of the hull without thrusters and fins
     part: Inertial  #: of each propeller and fin
-    thrusters: list[ThrusterPart]
-    fins: list[FinPart]
+    thrusters: list[ExportedThruster]
+    fins: list[ExportedFin]
     sensors: list[MountedSensor]
     collisions: list[CollisionShape]
     mesh: Path | None  #: glTF file
@@ -66,7 +66,7 @@ class DescribedModel:
         return self.terms.missing
 
 
-def describe_model(model: str | Model, folder: Path | None = None) -> DescribedModel:
+def describe_model(model: str | Model, folder: Path | None = None) -> ModelDescription:
     """Return the description of a model (or of a library model, by name). ``folder`` contains its glTF file.
 
     Raise ConfigError for an aircraft and for names that occur twice.
@@ -91,7 +91,7 @@ def describe_model(model: str | Model, folder: Path | None = None) -> DescribedM
             mesh = path
         else:
             terms.missing.append(f"the glTF file {motion.model.appearance}, which does not exist")
-    return DescribedModel(
+    return ModelDescription(
         motion,
         terms,
         Inertial(mass, centre, inertia),
@@ -104,7 +104,7 @@ def describe_model(model: str | Model, folder: Path | None = None) -> DescribedM
     )
 
 
-def copy_mesh(described: DescribedModel, folder: Path) -> str:
+def copy_mesh(described: ModelDescription, folder: Path) -> str:
     """Copy the glTF file to ``meshes`` in a folder and return its path there; empty if the model has none."""
     if described.mesh is None:
         return ""
@@ -113,23 +113,23 @@ def copy_mesh(described: DescribedModel, folder: Path) -> str:
     return f"meshes/{described.mesh.name}"
 
 
-def hull_shape(described: DescribedModel) -> CollisionShape:
+def hull_shape(described: ModelDescription) -> CollisionShape:
     """Return the primitive shape of the model, for drawing."""
     shape = shape_of(described.model)
     return CollisionShape(shape.kind, np.array(shape.size), np.zeros(3))
 
 
-def propeller_attitude(part: ThrusterPart) -> tuple[float, float, float]:
+def propeller_attitude(part: ExportedThruster) -> tuple[float, float, float]:
     """Return the attitude of a propeller's link, whose x axis is the direction of positive thrust."""
     return attitude_with_x_along(part.axis)
 
 
-def fin_attitude(part: FinPart) -> tuple[float, float, float]:
+def fin_attitude(part: ExportedFin) -> tuple[float, float, float]:
     """Return the attitude of a fin's link: x along the chord, z along the force at a positive angle."""
     return attitude_of(np.column_stack([part.forward, np.cross(part.upward, part.forward), part.upward]))
 
 
-def fin_size(part: FinPart) -> Floats:
+def fin_size(part: ExportedFin) -> Floats:
     """Return the size (3,) of the plate that is drawn for a fin: chord, span and thickness."""
     span = (1.5 * part.area) ** 0.5
     return np.array([part.area / span, span, 0.05 * span])
@@ -141,7 +141,7 @@ def inertia_texts(inertia: Floats) -> dict[str, str]:
     return {name: numbers(float(inertia[at])) for name, at in names.items()}
 
 
-def comments(parent: ET.Element, described: DescribedModel, program: str, missing: list[str]) -> None:
+def comments(parent: ET.Element, described: ModelDescription, program: str, missing: list[str]) -> None:
     """Add comments: the source, the choices, and the list of everything that the file does not contain."""
     model = described.model
     lines = [

@@ -21,7 +21,7 @@ PART_SHARES = (1e-3, 1e-4, 1e-5, 1e-6)  #: mass of a propeller or fin, as a shar
 
 
 @dataclass(frozen=True)
-class ThrusterPart:
+class ExportedThruster:
     """A propeller on a shaft, with its constants per rad/s."""
 
     name: str
@@ -38,7 +38,7 @@ class ThrusterPart:
 
 
 @dataclass(frozen=True)
-class FinPart:
+class ExportedFin:
     """A fin on a shaft. The force is 1/2 rho V^2 area (slope angle + inflow_slope alpha) along ``upward``."""
 
     name: str
@@ -73,7 +73,7 @@ class _Losses:
         return [f"{text} of the {self.kind}{'s' * (len(n) > 1)} {', '.join(n)}" for text, n in self.names.items()]
 
 
-def thruster_parts(motion: ModelMotion, missing: list[str]) -> list[ThrusterPart]:
+def thruster_parts(motion: ModelMotion, missing: list[str]) -> list[ExportedThruster]:
     """Return the thrusters. Texts about everything that they do not represent are added to ``missing``."""
     p, limits, found = motion.form.compiled.params, actual_limits(motion), []
     names, losses = [a.name for a in motion.actuators], _Losses("thruster")
@@ -95,7 +95,7 @@ def thruster_parts(motion: ModelMotion, missing: list[str]) -> list[ThrusterPart
         diameter = thruster.open_water.diameter if thruster.open_water is not None else DRAWN_DIAMETER
         s = thruster.swivel
         found.append(
-            ThrusterPart(
+            ExportedThruster(
                 thruster.name,
                 place,
                 axis,
@@ -144,7 +144,7 @@ def _missing_of_thruster(thruster: Thruster, law: Floats, c1: float) -> list[str
     return found
 
 
-def fin_parts(motion: ModelMotion, missing: list[str]) -> list[FinPart]:
+def fin_parts(motion: ModelMotion, missing: list[str]) -> list[ExportedFin]:
     """Return the fins. Texts about everything that they do not represent are added to ``missing``."""
     p, model, found, losses = motion.form.compiled.params, motion.model, [], _Losses("fin")
     half_density = 0.5 * motion.density
@@ -173,7 +173,7 @@ def fin_parts(motion: ModelMotion, missing: list[str]) -> list[FinPart]:
             continue
         area = fin.area or 0.01
         found.append(
-            FinPart(
+            ExportedFin(
                 fin.name,
                 place,
                 ahead / np.linalg.norm(ahead),

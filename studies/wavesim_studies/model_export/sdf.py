@@ -20,8 +20,8 @@ from wavesim_studies.model_export.buoyancy import CollisionShape, floats_in_gaze
 from wavesim_studies.model_export.description import (
     CYLINDER_ATTITUDE,
     MESH_ATTITUDE,
-    DescribedModel,
     Inertial,
+    ModelDescription,
     comments,
     copy_mesh,
     fin_attitude,
@@ -30,7 +30,7 @@ from wavesim_studies.model_export.description import (
     inertia_texts,
     propeller_attitude,
 )
-from wavesim_studies.model_export.parts import FinPart, ThrusterPart
+from wavesim_studies.model_export.parts import ExportedFin, ExportedThruster
 from wavesim_studies.model_export.sensor_elements import add, sensor_element
 
 VERSION = "1.11"  #: of SDF; added mass needs 1.10
@@ -64,7 +64,7 @@ CLASSES = {
 }
 
 
-def write_sdf(described: DescribedModel, folder: Path) -> list[Path]:
+def write_sdf(described: ModelDescription, folder: Path) -> list[Path]:
     """Write ``model.sdf``, ``model.config`` and ``world.sdf`` to an existing folder, and return their paths."""
     mesh = copy_mesh(described, folder)
     content, missing = _model(described, mesh), described.missing
@@ -86,7 +86,7 @@ def _plugin(parent: ET.Element, library: str, name: str) -> ET.Element:
     return add(parent, "plugin", filename=f"gz-sim-{library}-system", name=f"gz::sim::systems::{name}")
 
 
-def _config(described: DescribedModel) -> ET.Element:
+def _config(described: ModelDescription) -> ET.Element:
     root = ET.Element("model")
     add(root, "name", described.model.name)
     add(root, "version", "1.0")
@@ -95,7 +95,7 @@ def _config(described: DescribedModel) -> ET.Element:
     return root
 
 
-def _model(described: DescribedModel, mesh: str) -> ET.Element:
+def _model(described: ModelDescription, mesh: str) -> ET.Element:
     root = ET.Element("model", name=described.model.name)
     depth = described.motion.depth if floats_in_gazebo(described.motion) else START_DEPTH
     add(root, "pose", numbers([0.0, 0.0, -depth, 0.0, 0.0, 0.0]))
@@ -156,7 +156,7 @@ def _colour(visual: ET.Element, colour: tuple[float, float, float]) -> None:
         add(material, tag, numbers(colour, 1.0))
 
 
-def _link(root: ET.Element, described: DescribedModel, name: str, pose: str) -> ET.Element:
+def _link(root: ET.Element, described: ModelDescription, name: str, pose: str) -> ET.Element:
     """Add a link of a propeller or fin at a pose relative to the hull."""
     link = add(root, "link", name=f"{name}_link")
     add(link, "pose", pose, relative_to="base_link")
@@ -184,7 +184,7 @@ def _position_controller(root: ET.Element, name: str, rate: float) -> None:
         add(plugin, "cmd_max", float(rate))
 
 
-def _thruster(root: ET.Element, described: DescribedModel, part: ThrusterPart) -> None:
+def _thruster(root: ET.Element, described: ModelDescription, part: ExportedThruster) -> None:
     attitude = propeller_attitude(part)
     parent = "base"
     if part.swivel is not None:
@@ -220,7 +220,7 @@ def _thruster(root: ET.Element, described: DescribedModel, part: ThrusterPart) -
     add(plugin, "min_thrust_cmd", float(part.minimum))
 
 
-def _fin(root: ET.Element, described: DescribedModel, part: FinPart) -> None:
+def _fin(root: ET.Element, described: ModelDescription, part: ExportedFin) -> None:
     link = _link(root, described, part.name, numbers(part.position, fin_attitude(part)))
     plate = add(link, "visual", name="fin")
     _shape(plate, CollisionShape("box", fin_size(part), np.zeros(3)))
@@ -252,7 +252,7 @@ def _fin(root: ET.Element, described: DescribedModel, part: FinPart) -> None:
         add(plugin, tag, float(value))
 
 
-def _hydrodynamics(root: ET.Element, described: DescribedModel) -> None:
+def _hydrodynamics(root: ET.Element, described: ModelDescription) -> None:
     terms = described.terms
     plugin = _plugin(root, "hydrodynamics", "Hydrodynamics")
     add(plugin, "link_name", "base_link")
@@ -270,7 +270,7 @@ def _hydrodynamics(root: ET.Element, described: DescribedModel) -> None:
                     add(plugin, f"{force}{first}{second}", float(signed[i, j, k]))
 
 
-def _world(described: DescribedModel, model: ET.Element) -> ET.Element:
+def _world(described: ModelDescription, model: ET.Element) -> ET.Element:
     root, motion = ET.Element("world", name=f"{described.model.name}_world"), described.motion
     physics = add(root, "physics", name="default", type="dart")
     add(physics, "max_step_size", STEP)

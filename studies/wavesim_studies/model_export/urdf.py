@@ -18,8 +18,8 @@ from wavesim_studies.model_export.buoyancy import CollisionShape
 from wavesim_studies.model_export.description import (
     CYLINDER_ATTITUDE,
     MESH_ATTITUDE,
-    DescribedModel,
     Inertial,
+    ModelDescription,
     comments,
     copy_mesh,
     fin_attitude,
@@ -42,7 +42,7 @@ NOT_IN_URDF = (
 REST = (0.0, 0.0, 0.0)
 
 
-def write_urdf(described: DescribedModel, folder: Path) -> list[Path]:
+def write_urdf(described: ModelDescription, folder: Path) -> list[Path]:
     """Write the URDF file to an existing folder, with the files that make the folder a ROS package; return the paths.
 
     The package is ``NAME_description``; meshes refer to it.
@@ -97,7 +97,7 @@ def write_urdf(described: DescribedModel, folder: Path) -> list[Path]:
     return [path, *_package(described, folder, package)]
 
 
-def missing_in_urdf(described: DescribedModel) -> list[str]:
+def missing_in_urdf(described: ModelDescription) -> list[str]:
     """Return texts about everything that the URDF file of a model does not contain."""
     return list(NOT_IN_URDF) + [text for text in described.missing if text.startswith("the glTF file")]
 
@@ -150,7 +150,7 @@ def _frame(root: ET.Element, name: str, parent: str, place: Floats, attitude: tu
     _joint(root, (f"{name}_joint", parent, name), place, attitude)
 
 
-def _package(described: DescribedModel, folder: Path, package: str) -> list[Path]:
+def _package(described: ModelDescription, folder: Path, package: str) -> list[Path]:
     """Write the files that make a folder a ROS package, so that programs find the meshes."""
     root = ET.Element("package", format="3")
     add(root, "name", package)

@@ -84,7 +84,7 @@ def _lrauv(robot: Robot, plugin: Element) -> WaterForces:
 
 
 def _gz(draft: ModelDraft, robot: Robot, plugin: Element) -> WaterForces:
-    """Read the coefficients of gz-sim, where a negative derivative damps. xUU stands for u u, xUabsU for u abs(u)."""
+    """Read the coefficients of gz-sim, where a negative derivative damps. xUU multiplies the square of u, xUabsU multiplies u abs(u)."""
     use, link = robot.use, _link(robot, plugin)
     use.mark(plugin)
     use.text(plugin, "namespace")
