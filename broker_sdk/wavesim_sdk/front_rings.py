@@ -75,8 +75,8 @@ class FrontRings:
 
     @classmethod
     def create(cls, server: str, hydrophones: int, group: bool = False) -> FrontRings:
-        """Create the segment of a server with this number of hydrophones; one with more than eight elements counts once for
-        each group of eight. Raises OSError on failure."""
+        """Create the segment of a server with this number of hydrophones; one with more than eight elements counts once per
+        group of eight. Raises OSError on failure."""
         capacity = front_capacity(hydrophones)
         size = _segment_size(WAVEFORMS, capacity)
         memory = SEGMENT.create(server, size, (capacity, WAVEFORMS), group)

@@ -108,7 +108,7 @@ def _torpedo(draft: ModelDraft, vehicle: VehicleSource) -> tuple[Floats, str]:
     draft.matrix("added-mass", _round(added))
     _fading_damping(draft, vehicle)
     _cross_flow(draft, vehicle, moving.calls)
-    scale = CROSS_FLOW_DENSITY / rho  # the lift function has a density of its own
+    scale = CROSS_FLOW_DENSITY / rho  # the lift function has its own density
     draft.add(
         "body-lift",
         area=f"{area * scale:.15g} m2",

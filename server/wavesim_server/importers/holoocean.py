@@ -161,7 +161,7 @@ def _add_hull(draft: ModelDraft, p: dict[str, Any]) -> None:
     cross = 0.5 * CROSS_FLOW_DENSITY * diameter * section_drag(diameter, diameter)
     draft.add("cross-flow", length=f"{length:.12g} m", sway=f"{cross:.12g} kg/m2")
     draft.notes.append("cross-flow drag: the exact integral; HoloOcean sums 21 strips of a twentieth of the length")
-    scale = CROSS_FLOW_DENSITY / rho  # the lift function has a density of its own
+    scale = CROSS_FLOW_DENSITY / rho  # the lift function has its own density
     draft.add(
         "body-lift",
         area=f"{area * scale:.12g} m2",

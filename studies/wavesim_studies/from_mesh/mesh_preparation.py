@@ -101,7 +101,7 @@ class ReadMesh(NamedTuple):
 
 
 def read(path: Path) -> ReadMesh:
-    """Read a hull file in a process of its own."""
+    """Read a hull file in a separate process."""
     if not path.is_file():
         raise InvalidHull(f"cannot read {path}: it is not a file")
     return ReadMesh(read_in_process(path, READ_S, MOST_READ), path.suffix.lower().lstrip("."))

@@ -1,4 +1,4 @@
-"""Program that solves the potential flow around a body with Capytaine, in a process of its own.
+"""Program that solves the potential flow around a body with Capytaine, in a separate process.
 
     python -m wavesim_studies.from_mesh.panel_program IN.npz OUT.npz SECONDS
 

@@ -56,7 +56,7 @@ def _lift_drag(
     if use.flag(plugin, "radial_symmetry", False):
         draft.unused.append(f"{where} / radial_symmetry: a fin has one normal")
     if n["cma"] or n["cma_stall"] or n["cm_delta"]:
-        draft.unused.append(f"{where} / cma, cma_stall, cm_delta: a fin has no moment of its own")
+        draft.unused.append(f"{where} / cma, cma_stall, cm_delta: a fin causes no moment about its own centre")
     reversible = use.flag(plugin, "reversible", False)
     forward, upward, cp = (
         use.vector(plugin, t, d) for t, d in (("forward", (1.0, 0, 0)), ("upward", (0, 0, 1.0)), ("cp", (0, 0, 0.0)))

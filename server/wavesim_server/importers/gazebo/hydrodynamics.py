@@ -79,7 +79,7 @@ def _lrauv(robot: Robot, plugin: Element) -> WaterForces:
         for pattern, default in (("{f}Dot{v}", ADDED_DEFAULT), ("{f}{v}", (20.0,) * 6), ("{f}{v}{v}", (0.0,) * 6))
     )
     if use.flag(plugin, "enable_coriolis", True):
-        robot.lost.append(f"{describe(plugin)} / enable_coriolis: this plugin has a Coriolis matrix of its own")
+        robot.lost.append(f"{describe(plugin)} / enable_coriolis: this plugin has its own Coriolis matrix")
     return WaterForces(link, added, linear, quadratic, np.zeros((6, 6)))
 
 

@@ -93,7 +93,7 @@ class Robot:
         return _find(self.joints, name)
 
     def roots(self) -> list[RobotLink]:
-        """Return the links that are no child of a joint."""
+        """Return the links that are not the child of a joint."""
         children = {j.child for j in self.joints.values()}
         return [link for name, link in self.links.items() if name not in children]
 

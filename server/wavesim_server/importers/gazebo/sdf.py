@@ -274,7 +274,7 @@ def _merge(robot: Robot, holder: Element, include: Element, model: Element, fold
 
 def _merge_content(robot: Robot, holder: Element, model: Element) -> None:
     """Put the content of a model into another model. Its pose does not matter, because only relative poses count, unless
-    the other model has links of its own.
+    the other model has its own links.
     """
     pose = model.find("pose")
     if pose is not None and holder.find("link") is not None and (pose.text or "").strip(" 0\n"):

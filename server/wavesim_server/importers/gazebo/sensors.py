@@ -315,7 +315,7 @@ def _dvl(m: _Mount, rate: float) -> None:
     quarter = sorted(round(t % 360.0, 3) for t in turns)
     if len(beams) != 4 or max(np.ptp(tilts), np.ptp(np.diff(quarter))) > 1e-3:
         m.use.mark_all(m.element)
-        m.draft.unused.append(f"{describe(m.element)}: its beams are no Janus arrangement of four beams")
+        m.draft.unused.append(f"{describe(m.element)}: its beams are not four beams in a Janus arrangement")
         return
     tracking, sigmas = m.use.child(dvl, "tracking"), []
     for tag in ("bottom_mode", "water_mass_mode"):
@@ -348,7 +348,7 @@ def _scalar(tag: str) -> Callable[[_Mount, float], None]:
         for group in m.element:
             m.use.mark(group)
         if white:
-            m.draft.unused.append(f"{describe(m.element)} / stddev = {white:g}: a {tag} sensor has errors of its own")
+            m.draft.unused.append(f"{describe(m.element)} / stddev = {white:g}: a {tag} sensor has its own errors")
         m.add(tag, SAME, rate, **({} if white else {"noise": "0"}))
 
     return convert
@@ -389,7 +389,7 @@ def _uuv_dvl(m: _Mount, rate: float) -> None:
 def _uuv_pressure(m: _Mount, rate: float) -> None:
     if sigma := _uuv_sigma(m):
         m.draft.unused.append(
-            f"{describe(m.element)} / noise_sigma = {sigma:g} kPa: a pressure sensor has errors of its own"
+            f"{describe(m.element)} / noise_sigma = {sigma:g} kPa: a pressure sensor has its own errors"
         )
     for tag in ("saturation", "estimate_depth_on", "standard_pressure", "kPa_per_meter"):
         m.use.text(m.element, tag)
