@@ -319,7 +319,7 @@ def test_fronts_that_miss_an_element_are_forgotten() -> None:
     for k in range(first, first + 40 * 960, 960):
         p, truth = s.pressure(k, 960).pressure, whole.pressure(k, 960).pressure
         assert np.array_equal(p[[0, 1, 3]], truth[[0, 1, 3]]) and not p[2].any()
-    assert len(s._fronts._fronts) == 0
+    assert len(s._groups[0]._fronts) == 0
 
 
 def test_a_path_that_misses_the_first_element_fades_at_the_others() -> None:
