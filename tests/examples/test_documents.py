@@ -428,6 +428,7 @@ def test_pieces_of_configurations_are_read(root: Path, tmp_path: Path) -> None:
     item = {"type": "SimpleItem", "command": 16, "frame": 1, "params": [0, 0, 0, None, 50, 10, 0]}
     (tmp_path / "survey.plan").write_text(json.dumps({"fileType": "Plan", "mission": {"items": [item]}}))
     shutil.copy(root / "examples/trials/front-water.csv", tmp_path)
+    (tmp_path / "line.csv").write_text("x,y,z\n-0.5,0,0\n0.5,0,0\n")
     for name in ("temperature_0", "temperature_1", "salinity_0"):
         (tmp_path / f"{name}.ini").touch()
     wavfile.write(tmp_path / "call.wav", 96_000, np.sin(1.6 * np.arange(4800)).astype(np.float32))  # 24 kHz
