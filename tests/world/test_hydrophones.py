@@ -51,7 +51,7 @@ def test_an_array() -> None:
         ('drop_out="0.1"', "", "`drop_out` has no effect on the blocks of a hydrophone; remove it"),
         ('clock_offset="-1000001 s"', "", "below the minimum, -1e+06 s"),
         ('bits="8"', "", "`bits` must be 0, 12, 16 or 24"),
-        ("", '<element position="0 0 0 m"/>' * 9, "it has 9 elements; the maximum is 8"),
+        ("", '<element position="0 0 0 m"/>' * 65, "it has 65 elements; the maximum is 64"),
         ("", '<element position="0 0 0 m"/><element position="3 4 1 m"/>', "element 2 is 5.099 m from the hydrophone"),
         ("", '<element position="0 0"/>', "has no unit"),
         ("", "<phone/>", "<hydrophone> has no element <phone>"),
