@@ -33,6 +33,8 @@ def table(runs: list[ManoeuvreRun]) -> str:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for model in library().values():
+        if model.type == "aircraft":  # it neither sails nor turns in the water
+            continue
         mine = {run.manoeuvre: run for run in runs if run.model == model.name}
 
         def speed(name: str, mine: dict[str, ManoeuvreRun] = mine) -> str:
