@@ -16,6 +16,7 @@ import trimesh
 from tests.physics import hemisphere as h
 from tests.physics.test_waves import regular
 from wavesim_server import Simulation
+from wavesim_server.importers import spatial_matrices
 from wavesim_server.importers.model_draft import ModelDraft
 from wavesim_server.spheroid import spheroid_added_mass
 from wavesim_studies.from_mesh import floating, panel_mesh, panel_process, panels
@@ -88,7 +89,7 @@ def test_a_matrix_about_another_point() -> None:
     generator = np.random.default_rng(3)
     root = generator.normal(size=(6, 6))
     m, old, new = root @ root.T, np.array([1.0, -2.0, 0.5]), np.array([-0.5, 0.7, 3.0])
-    moved = panels.shift(m, old, new)
+    moved = spatial_matrices.shifted(m, old, new)
     v, spin = generator.normal(size=3), generator.normal(size=3)
     at_old = np.concatenate([v + np.cross(spin, old - new), spin])
     at_new = np.concatenate([v, spin])
@@ -105,7 +106,7 @@ def test_added_mass_of_a_spheroid() -> None:
     p = hull_geometry.mass_properties(t)
     mass = 1000.0 * p.volume
     wanted = np.diag([k1 * mass, k2 * mass, k2 * mass, 0.0, *[about * 1000.0 * p.inertia[1, 1]] * 2])
-    wanted = panels.shift(wanted, np.zeros(3), np.array(origin))
+    wanted = spatial_matrices.shifted(wanted, np.zeros(3), np.array(origin))
     unit = np.sqrt(np.outer(np.diag(wanted), np.diag(wanted)))
     assert (np.abs(found.matrix - wanted) < 0.03 * unit).all()
     assert np.array_equal(found.matrix, found.matrix.T) and np.linalg.eigvalsh(found.matrix).min() > -1e-9 * mass

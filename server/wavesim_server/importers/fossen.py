@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lxml import etree
 
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers.marine_functions import CROSS_FLOW_DENSITY, OSWALD, coriolis
+from wavesim_server.importers.marine_functions import OSWALD, coriolis
 from wavesim_server.importers.model_draft import ModelDraft
+from wavesim_server.importers.torpedo_elements import OpenWaterPropeller, add_body_lift, add_propeller
 from wavesim_server.importers.vehicle_source import VehicleSource
 
 PREFIX = "value."  #: prefix of a --set key that replaces a variable of the source code
@@ -108,14 +108,7 @@ def _torpedo(draft: ModelDraft, vehicle: VehicleSource) -> tuple[Floats, str]:
     draft.matrix("added-mass", _round(added))
     _fading_damping(draft, vehicle)
     _cross_flow(draft, vehicle, moving.calls)
-    scale = CROSS_FLOW_DENSITY / rho  # the lift function has its own density
-    draft.add(
-        "body-lift",
-        area=f"{area * scale:.15g} m2",
-        span=f"{span * math.sqrt(scale):.15g} m",
-        drag=f"{parasitic:.15g}",
-        efficiency=f"{OSWALD:g}",
-    )
+    add_body_lift(draft, area, span, parasitic, OSWALD, rho)
     _propeller(draft, vehicle, moving.values, nu)
     _tail_fins(draft, vehicle, rho)
     return np.array([RPM, 1.0, 1.0]), _world(draft, rho, gravity)
@@ -153,29 +146,19 @@ def _cross_flow(draft: ModelDraft, vehicle: VehicleSource, calls: dict[str, tupl
 
 
 def _propeller(draft: ModelDraft, vehicle: VehicleSource, values: dict[str, Any], nu: Floats) -> None:
-    diameter, ratio = float(vehicle.values_of("D_prop")), float(vehicle.values_of("Ja_max"))
-    kt, kq = float(vehicle.values_of("KT_0")), float(vehicle.values_of("KQ_0"))
-    limit = float(vehicle.values_of("self.nMax", "n_max")) / RPM
-    thruster = draft.add(
-        "thruster",
-        name="propeller",
-        position="0 0 0 m",
-        direction="1 0 0",
-        law="shaft",
-        minimum=f"{-limit:.12g}",
-        maximum=f"{limit:.12g}",
-        lag=f"{float(vehicle.find('self.T_n') or 0.0):.12g} s",
-        inflow="total",
-        wake=f"{1.0 - float(values['Va']) / float(np.linalg.norm(nu[:3])):.12g}",
-    )
-    etree.SubElement(
-        thruster,
-        "open-water",
-        diameter=f"{diameter:.12g} m",
-        kt=_numbers([kt, (float(vehicle.values_of("KT_max")) - kt) / ratio]),
-        kq=_numbers([kq, (float(vehicle.values_of("KQ_max")) - kq) / ratio]),
-        torque_share=f"{values['tau'][3] / values['K_prop']:.12g}",
-        deduction=f"{float(vehicle.values_of('t_prop')):.12g}",
+    add_propeller(
+        draft,
+        OpenWaterPropeller(
+            diameter=float(vehicle.values_of("D_prop")),
+            advance=float(vehicle.values_of("Ja_max")),
+            kt=(float(vehicle.values_of("KT_0")), float(vehicle.values_of("KT_max"))),
+            kq=(float(vehicle.values_of("KQ_0")), float(vehicle.values_of("KQ_max"))),
+            limit=float(vehicle.values_of("self.nMax", "n_max")) / RPM,
+            lag=float(vehicle.find("self.T_n") or 0.0),
+            wake=1.0 - float(values["Va"]) / float(np.linalg.norm(nu[:3])),
+            torque_share=values["tau"][3] / values["K_prop"],
+            deduction=float(vehicle.values_of("t_prop")),
+        ),
     )
 
 

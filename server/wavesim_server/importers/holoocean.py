@@ -16,8 +16,10 @@ import numpy as np
 from lxml import etree
 
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers.marine_functions import CROSS_FLOW_DENSITY, section_drag, shift
+from wavesim_server.importers.marine_functions import CROSS_FLOW_DENSITY, section_drag
 from wavesim_server.importers.model_draft import ModelDraft, TrackedTable, format_numbers
+from wavesim_server.importers.spatial_matrices import shift_matrix
+from wavesim_server.importers.torpedo_elements import OpenWaterPropeller, add_body_lift, add_propeller
 
 GRAVITY = 9.81
 #: defaults of the blocks `dynamics` and `actuator`, as documented for HoloOcean 2.x
@@ -138,7 +140,7 @@ def _add_hull(draft: ModelDraft, p: dict[str, Any]) -> None:
     turn = e2**2 * (beta - alpha) / ((2.0 - e2) * (2.0 * e2 - (2.0 - e2) * (beta - alpha)))
     k1, k2 = alpha / (2.0 - alpha), beta / (2.0 - beta)
     added = np.array([m * k1, m * k2, m * k2, float(p["r44"]) * ix, turn * iy, turn * iy])
-    h = shift(p["r_bg"])
+    h = shift_matrix(p["r_bg"])
     rigid = h.T @ np.diag([m, m, m, ix, iy, iy]) @ h
     whole = np.diag(rigid) + added
     draft.attributes |= {"type": "underwater", "coriolis_without": OMITTED}
@@ -161,39 +163,24 @@ def _add_hull(draft: ModelDraft, p: dict[str, Any]) -> None:
     cross = 0.5 * CROSS_FLOW_DENSITY * diameter * section_drag(diameter, diameter)
     draft.add("cross-flow", length=f"{length:.12g} m", sway=f"{cross:.12g} kg/m2")
     draft.notes.append("cross-flow drag: the exact integral; HoloOcean sums 21 strips of a twentieth of the length")
-    scale = CROSS_FLOW_DENSITY / rho  # the lift function has its own density
-    draft.add(
-        "body-lift",
-        area=f"{area * scale:.12g} m2",
-        span=f"{diameter * math.sqrt(scale):.12g} m",
-        drag=f"{float(p['Cd']) * math.pi * b * b / area:.12g}",
-        efficiency=f"{float(p['e']):.12g}",
-    )
+    add_body_lift(draft, area, diameter, float(p["Cd"]) * math.pi * b * b / area, float(p["e"]), rho)
     draft.notes.append("the fins are at the stern, half a length aft: HoloOcean's code does not use x_fin")
 
 
 def _add_propeller(draft: ModelDraft, p: dict[str, Any]) -> None:
-    limit, ratio = float(p["nMax"]) / 60.0, float(p["Ja_max"])
-    thruster = draft.add(
-        "thruster",
-        name="propeller",
-        position="0 0 0 m",
-        direction="1 0 0",
-        law="shaft",
-        minimum=f"{-limit:.12g}",
-        maximum=f"{limit:.12g}",
-        lag=f"{float(p['T_n']):.12g} s",
-        inflow="total",
-        wake=f"{float(p['w']):.12g}",
-    )
-    etree.SubElement(
-        thruster,
-        "open-water",
-        diameter=f"{float(p['D_prop']):.12g} m",
-        kt=format_numbers(float(p["KT_0"]), (float(p["KT_max"]) - float(p["KT_0"])) / ratio),
-        kq=format_numbers(float(p["KQ_0"]), (float(p["KQ_max"]) - float(p["KQ_0"])) / ratio),
-        torque_share=f"{TORQUE_SHARE:g}",
-        deduction=f"{float(p['t_prop']):.12g}",
+    add_propeller(
+        draft,
+        OpenWaterPropeller(
+            diameter=float(p["D_prop"]),
+            advance=float(p["Ja_max"]),
+            kt=(float(p["KT_0"]), float(p["KT_max"])),
+            kq=(float(p["KQ_0"]), float(p["KQ_max"])),
+            limit=float(p["nMax"]) / 60.0,
+            lag=float(p["T_n"]),
+            wake=float(p["w"]),
+            torque_share=TORQUE_SHARE,
+            deduction=float(p["t_prop"]),
+        ),
     )
 
 

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.kinematics import euler_to_rotation, skew
 from wavesim_server.dynamics.cross_flow_sections import HOERNER_DRAG, HOERNER_RATIO
+from wavesim_server.importers.spatial_matrices import shift_matrix
 
 CROSS_FLOW_DENSITY = (
     1026.0  #: density of the water in kg/m3 in the simulators' drag functions, whatever their vehicles use
@@ -20,29 +22,9 @@ CROSS_FLOW_DENSITY = (
 OSWALD = 0.7  #: efficiency factor of the hull as a wing
 
 
-def skew(v: Any) -> Any:
-    """Return the matrix S with S a = v x a."""
-    x, y, z = v
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-
-
-def shift(r: Any) -> Any:
-    """Return the 6x6 matrix H that moves a velocity from the origin to the point r (eq. C.6)."""
-    h = np.eye(6)
-    h[:3, 3:] = skew(r).T
-    return h
-
-
 def rotation(roll: float, pitch: float, yaw: float) -> Any:
     """Return the rotation matrix from body axes to north-east-down (eq. 2.31)."""
-    cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin))
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
+    return euler_to_rotation((roll, pitch, yaw))
 
 
 def coriolis(mass: Any, nu: Any) -> Any:
@@ -108,7 +90,7 @@ def saturated(value: Any, low: Any, high: Any = None) -> Any:
 
 PYTHON_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Smtrx": skew,
-    "Hmtrx": shift,
+    "Hmtrx": shift_matrix,
     "Rzyx": rotation,
     "m2c": coriolis,
     "gvect": restoring,

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from wavesim_sdk.kinematics import skew
+from wavesim_server import spheroid as lamb
 from wavesim_server.importers import marine_functions as marine
 from wavesim_server.importers.source_code import SourceError, power, zeros
+from wavesim_server.importers.spatial_matrices import shift_matrix
 
 DENSITY = 1025.0  #: density of the water in kg/m3 in most functions of the toolbox
 #: semi-major axis squared, eccentricity and gravity at the equator of the earth (WGS-84)
@@ -84,22 +87,18 @@ def rigid_body(m: float, r44: float, r55: float, r66: float, rates: Any, centre:
 
 
 def _about(m: float, inertia: Any, rates: Any, centre: Any) -> list[Any]:
-    h, none = marine.shift(centre), np.zeros((3, 3))
+    h, none = shift_matrix(centre), np.zeros((3, 3))
     mass = np.block([[m * np.eye(3), none], [none, inertia]])
-    turn = np.block([[m * marine.skew(rates), none], [none, -marine.skew(inertia @ rates)]])
+    turn = np.block([[m * skew(rates), none], [none, -skew(inertia @ rates)]])
     return [h.T @ mass @ h, h.T @ turn @ h]
 
 
 def spheroid_added_mass(a: float, b: float, nu: Any, r44: float = 0.0) -> list[Any]:
     """Return M_A and C_A of a spheroid by Lamb's factors (sec. 8.4)."""
     m = 4.0 / 3.0 * math.pi * marine.CROSS_FLOW_DENSITY * a * b * b
-    e2 = 1.0 - (b / a) ** 2
-    e = math.sqrt(e2)
-    log = math.log((1.0 + e) / (1.0 - e))
-    alpha, beta = 2.0 * (1.0 - e2) / e**3 * (0.5 * log - e), 1.0 / e2 - (1.0 - e2) / (2.0 * e**3) * log
-    turn = e2**2 * (beta - alpha) / ((2.0 - e2) * (2.0 * e2 - (2.0 - e2) * (beta - alpha)))
-    k1, k2, across = alpha / (2.0 - alpha), beta / (2.0 - beta), 0.2 * m * (a * a + b * b)
-    mass = np.diag([m * k1, m * k2, m * k2, r44 * 0.4 * m * b * b, turn * across, turn * across])
+    k1, k2, about = lamb.spheroid_added_mass(a / b)
+    turn = about * 0.2 * m * (a * a + b * b)
+    mass = np.diag([m * k1, m * k2, m * k2, r44 * 0.4 * m * b * b, turn, turn])
     return [mass, marine.coriolis(mass, nu)]
 
 

@@ -18,7 +18,7 @@ from lxml import etree
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
 from wavesim_server.importers import stonefish_shapes as shapes
-from wavesim_server.importers.marine_functions import skew
+from wavesim_server.importers.spatial_matrices import spatial_inertia
 from wavesim_server.importers.stonefish_scenario import StonefishScenario, frame, number, vector
 
 FRICTION = 0.1  #: skin friction coefficients as a fraction of the drag coefficients
@@ -87,17 +87,11 @@ def body(
         parts,
         mass,
         centre,
-        _about_origin(mass, rigid, centre),
-        _about_origin(added, whole - rigid, centre),
+        spatial_inertia(mass, centre, rigid),
+        spatial_inertia(added, centre, whole - rigid),
         volume,
         buoyancy,
     )
-
-
-def _about_origin(mass: float, inertia: Floats, centre: Floats) -> Floats:
-    """Return the 6x6 mass matrix about the origin for a mass at ``centre`` with an inertia about it."""
-    s = skew(centre)
-    return np.block([[mass * np.eye(3), -mass * s], [mass * s, inertia - mass * s @ s]])
 
 
 def part(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ from lxml import etree
 
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers.marine_functions import rotation
+from wavesim_sdk.kinematics import euler_to_rotation
 from wavesim_server.importers.source_code import SourceReader, UnknownValue
 
 PREFIX = "arg."  #: prefix of a --set key that gives the value of a scenario's argument
@@ -140,14 +139,6 @@ def frame(element: etree._Element | None) -> Floats:
     """Return the 4x4 transform of an <origin> (xyz in m, rpy in rad; z-y-x order), or the identity without one."""
     transform = np.eye(4)
     if element is not None:
-        transform[:3, :3] = rotation(*vector(element.get("rpy"), element))
+        transform[:3, :3] = euler_to_rotation(vector(element.get("rpy"), element))
         transform[:3, 3] = vector(element.get("xyz"), element)
     return transform
-
-
-def angles_of(turn: Floats) -> Floats:
-    """Return roll, pitch and yaw (3,) of a rotation matrix."""
-    pitch = math.asin(max(-1.0, min(1.0, -float(turn[2, 0]))))
-    if abs(turn[2, 0]) > 1.0 - 1e-12:  # yaw and roll turn about the same axis
-        return np.array([0.0, pitch, math.atan2(-turn[0, 1], turn[1, 1])])
-    return np.array([math.atan2(turn[2, 1], turn[2, 2]), pitch, math.atan2(turn[1, 0], turn[0, 0])])

@@ -8,8 +8,9 @@ import numpy as np
 from lxml import etree
 
 from wavesim_sdk.arrays import Floats
+from wavesim_sdk.kinematics import rotation_to_euler
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
-from wavesim_server.importers.stonefish_scenario import angles_of, frame, number, vector
+from wavesim_server.importers.stonefish_scenario import frame, number, vector
 
 #: keys of an <imu> without errors other than white noise
 QUIET_IMU = {
@@ -71,7 +72,7 @@ class _Sensor:
         """Return the name, rate and mounting. ``turn`` is a rotation from the instrument to Stonefish's sensor."""
         place = frame(self.element.find("origin"))
         rotation = place[:3, :3] if turn is None else place[:3, :3] @ turn
-        angles = np.degrees(angles_of(rotation))
+        angles = np.degrees(rotation_to_euler(rotation))
         found = {"name": self.name}
         rate = float(self.element.get("rate", "-1"))
         if rate > 0.0:

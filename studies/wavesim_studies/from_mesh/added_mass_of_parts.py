@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from wavesim_sdk.arrays import Array
+from wavesim_server.importers.spatial_matrices import shift_matrix
 
 #: long side of a rectangular plate divided by its short side a, and its added mass divided by rho pi/4 a^2 b:
 #: DNV-RP-C205 (2010), table D-2
@@ -85,8 +86,6 @@ def about_origin(part: PartInertia, frame: Array, centre: Array) -> Array:
     """Return the added mass matrix (6, 6) about the origin. The rows of ``frame`` (3, 3) are the axes of the part in
     body axes, and ``centre`` is its middle in m.
     """
-    a = frame.T @ np.diag(part.mass) @ frame
-    j = frame.T @ np.diag(part.moment) @ frame
-    x, y, z = centre
-    s = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])  # S v = centre x v
-    return np.block([[a, -a @ s], [s @ a, j - s @ a @ s]])
+    h = shift_matrix(centre)
+    whole = np.kron(np.eye(2), frame)
+    return np.asarray(h.T @ whole.T @ np.diag([*part.mass, *part.moment]) @ whole @ h)

@@ -24,9 +24,10 @@ from wavesim_sdk.extras import check_installed
 from wavesim_server.importers import hull as hull_importer
 from wavesim_server.importers import panel_results
 from wavesim_server.importers.model_draft import ModelDraft
+from wavesim_server.importers.spatial_matrices import shifted
 from wavesim_studies.from_mesh import panel_mesh, panel_process
 from wavesim_studies.from_mesh.panel_process import GRAVITY, PanelError, Progress, no_progress
-from wavesim_studies.from_mesh.panels import AXES, NAMES, shift
+from wavesim_studies.from_mesh.panels import AXES, NAMES
 from wavesim_world.hull import Hull
 
 PANELS = (500, 1200)  #: panels of the two meshes
@@ -202,7 +203,7 @@ def _solution(
     signs = panel_results.AXIS_SIGN_PRODUCTS
     rigid = np.zeros((6, 6))
     rigid[:3, :3], rigid[3:, 3:] = mass * np.eye(3), rest.inertia
-    rigid = shift(rigid, rest.centre, np.zeros(3))
+    rigid = shifted(rigid, rest.centre, np.zeros(3))
     infinite = 0.5 * (fine["infinite"][0] + fine["infinite"][0].T)
     force = fine["force"].transpose(2, 0, 1)  # (6, f, h), lagging phases
     z = -(w**2)[:, None, None] * (rigid * signs + fine["added_mass"]) - 1j * w[:, None, None] * fine["damping"]

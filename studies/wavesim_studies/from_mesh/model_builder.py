@@ -13,7 +13,7 @@ import numpy as np
 
 from wavesim_sdk.arrays import Array
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
-from wavesim_studies.from_mesh import panels
+from wavesim_server.importers.spatial_matrices import shifted
 from wavesim_studies.from_mesh.actuators import FinPart, ThrusterPart
 from wavesim_studies.from_mesh.balance import DENSITY, VehicleBalance
 from wavesim_studies.from_mesh.floating import PanelSolution
@@ -83,7 +83,7 @@ def flooded_mass(weight: VehicleBalance, mesh: PreparedMesh) -> Array:
     m = weight.flooded
     found = np.diag([m, m, m, 0.0, 0.0, 0.0])
     found[3:, 3:] = m / mesh.volume * mesh.inertia
-    return panels.shift(found, mesh.centre, np.zeros(3))
+    return shifted(found, mesh.centre, np.zeros(3))
 
 
 def build(parts: VehicleParts) -> BuiltModel:

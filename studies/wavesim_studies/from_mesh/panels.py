@@ -22,6 +22,7 @@ import numpy as np
 
 from wavesim_sdk.arrays import Array
 from wavesim_sdk.extras import check_installed
+from wavesim_server.importers.spatial_matrices import shifted
 from wavesim_studies.from_mesh import panel_mesh, panel_process
 from wavesim_studies.from_mesh.panel_process import GRAVITY, Progress, no_progress
 from wavesim_world import hull_geometry
@@ -103,7 +104,7 @@ def added_mass(
     progress(1.0, "added mass")
     scale = density * size**3 * np.outer([1, 1, 1, size, size, size], [1, 1, 1, size, size, size])
     rows = np.array(grids).transpose(1, 0, 2, 3) * np.outer(MOTIONS, MOTIONS) * scale
-    about = np.array([shift(m, centre, np.asarray(origin, float)) for m in rows.reshape(-1, 6, 6)])
+    about = np.array([shifted(m, centre, np.asarray(origin, float)) for m in rows.reshape(-1, 6, 6)])
     return _extrapolated(tuple(counts), about.reshape(rows.shape), symmetric)
 
 
@@ -140,12 +141,3 @@ def limit(panels: Sequence[int], values: Array, order: float) -> Array:
     across = (h - h.mean()) / ((h - h.mean()) ** 2).sum()
     slope = np.tensordot(across, values, axes=(0, 0))
     return np.asarray(values.mean(axis=0) - slope * h.mean())
-
-
-def shift(m: Array, old: Array, new: Array) -> Array:
-    """Return the matrix (6, 6) about the point ``new`` from the matrix about the point ``old``."""
-    x, y, z = np.asarray(old, float) - np.asarray(new, float)
-    h = np.eye(6)
-    # velocity of the old point: v + omega x r, with r from the new point to the old point
-    h[:3, 3:] = -np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.asarray(h.T @ m @ h)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wavesim_sdk import frames
 from wavesim_sdk.arrays import Floats
+from wavesim_server.importers.model_draft import format_numbers
 
 FLIP = np.array([1.0, -1.0, -1.0])  #: signs of a vector when its axes change; the change is a half turn about x
 FLIP6 = np.concatenate([FLIP, FLIP])  #: the same for a velocity or a force with its moment
@@ -26,19 +26,6 @@ def flipped_attitude(attitude: Sequence[float]) -> tuple[float, float, float]:
     return roll, -pitch, -yaw
 
 
-def attitude_of(rotation: Floats) -> tuple[float, float, float]:
-    """Return the fixed-axis roll, pitch and yaw (rad) of a rotation matrix (3, 3)."""
-    pitch = math.asin(max(-1.0, min(1.0, -rotation[2, 0])))
-    if abs(rotation[2, 0]) > 1.0 - 1e-12:
-        return 0.0, pitch, math.atan2(-rotation[0, 1], rotation[1, 1])
-    return math.atan2(rotation[2, 1], rotation[2, 2]), pitch, math.atan2(rotation[1, 0], rotation[0, 0])
-
-
-def rotation_of(attitude: Sequence[float]) -> Floats:
-    """Return the rotation matrix (3, 3) of fixed-axis roll, pitch and yaw (rad)."""
-    return np.asarray(frames.rotation(frames.quaternion(*attitude)))
-
-
 def attitude_with_x_along(direction: Floats) -> tuple[float, float, float]:
     """Return the roll, pitch and yaw (rad) of a frame whose x axis has the given direction (3,)."""
     return 0.0, -math.asin(max(-1.0, min(1.0, direction[2]))), math.atan2(direction[1], direction[0])
@@ -47,4 +34,4 @@ def attitude_with_x_along(direction: Floats) -> tuple[float, float, float]:
 def numbers(*values: float | Sequence[float] | Floats) -> str:
     """Return numbers and vectors as text, separated by spaces."""
     flat = np.concatenate([np.atleast_1d(np.asarray(v, float)) for v in values])
-    return " ".join(f"{x + 0.0:.12g}" for x in flat)
+    return format_numbers(*flat)

@@ -11,8 +11,9 @@ import numpy as np
 
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.kinematics import rotation_to_euler
 from wavesim_studies.linear_models.trim import ModelMotion, free_motion
-from wavesim_studies.model_export.axes import attitude_of, attitude_with_x_along, numbers
+from wavesim_studies.model_export.axes import attitude_with_x_along, numbers
 from wavesim_studies.model_export.buoyancy import CollisionShape, collision_shapes
 from wavesim_studies.model_export.hull_terms import HullTerms, hull_terms
 from wavesim_studies.model_export.parts import (
@@ -28,7 +29,7 @@ from wavesim_world.config import Model
 from wavesim_world.config.primitives import shape_of
 
 #: attitude of a glTF file (+Z forward, +Y up, +X to port) in axes forward, port, up
-MESH_ATTITUDE = attitude_of(np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
+MESH_ATTITUDE = tuple(rotation_to_euler([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]).tolist())
 CYLINDER_ATTITUDE = (0.0, 0.5 * np.pi, 0.0)  #: a cylinder's own axis is z; this attitude turns it forward
 
 
@@ -126,7 +127,10 @@ def propeller_attitude(part: ExportedThruster) -> tuple[float, float, float]:
 
 def fin_attitude(part: ExportedFin) -> tuple[float, float, float]:
     """Return the attitude of a fin's link: x along the chord, z along the force at a positive angle."""
-    return attitude_of(np.column_stack([part.forward, np.cross(part.upward, part.forward), part.upward]))
+    roll, pitch, yaw = rotation_to_euler(
+        np.column_stack([part.forward, np.cross(part.upward, part.forward), part.upward])
+    ).tolist()
+    return roll, pitch, yaw
 
 
 def fin_size(part: ExportedFin) -> Floats:

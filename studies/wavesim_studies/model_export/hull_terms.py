@@ -14,6 +14,7 @@ from wavesim_sdk.arrays import Floats, Ints
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import parameter_rows as P
 from wavesim_server.dynamics.model_compiler import skew
+from wavesim_server.importers.spatial_matrices import spatial_inertia
 from wavesim_studies.linear_models.trim import ModelMotion
 from wavesim_studies.model_export.axes import FLIP, FLIP6
 
@@ -50,12 +51,6 @@ class HullTerms:
     signed: Floats  #: (6, 6, 6)
     missing: list[str] = field(default_factory=list)  #: parts of the model that the terms do not contain
     notes: list[str] = field(default_factory=list)  #: choices that a reader of the file should know
-
-
-def spatial_inertia(mass: float, centre: Floats, inertia: Floats) -> Floats:
-    """Return the mass matrix (6, 6) about the origin for a mass, its centre, and the inertia about this centre."""
-    s = skew(centre)
-    return np.block([[mass * np.eye(3), -mass * s], [mass * s, inertia - mass * s @ s]])
 
 
 def hull_terms(motion: ModelMotion) -> HullTerms:

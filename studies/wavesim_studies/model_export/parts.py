@@ -10,9 +10,10 @@ import numpy as np
 from wavesim_sdk.arrays import Floats
 from wavesim_server.dynamics import model_columns as M
 from wavesim_server.dynamics import parameter_rows as P
+from wavesim_server.importers.spatial_matrices import spatial_inertia
 from wavesim_studies.linear_models.trim import ModelMotion, actual_limits
 from wavesim_studies.model_export.axes import FLIP6, flipped
-from wavesim_studies.model_export.hull_terms import HullTerms, derivative, spatial_inertia
+from wavesim_studies.model_export.hull_terms import HullTerms, derivative
 from wavesim_world.config.actuators import Fin, Thruster
 from wavesim_world.config.primitives import shape_of
 

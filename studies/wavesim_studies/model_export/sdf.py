@@ -15,7 +15,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from wavesim_sdk.arrays import Floats
-from wavesim_studies.model_export.axes import FLIP, numbers, rotation_of
+from wavesim_sdk.kinematics import euler_to_rotation
+from wavesim_studies.model_export.axes import FLIP, numbers
 from wavesim_studies.model_export.buoyancy import CollisionShape, floats_in_gazebo
 from wavesim_studies.model_export.description import (
     CYLINDER_ATTITUDE,
@@ -225,7 +226,7 @@ def _fin(root: ET.Element, described: ModelDescription, part: ExportedFin) -> No
     plate = add(link, "visual", name="fin")
     _shape(plate, CollisionShape("box", fin_size(part), np.zeros(3)))
     _colour(plate, (0.8, 0.2, 0.1))
-    axis = rotation_of(fin_attitude(part)).T @ part.hinge
+    axis = euler_to_rotation(fin_attitude(part)).T @ part.hinge
     _joint(root, part.name, ("base", part.name), axis, (-part.limit, part.limit))
     _position_controller(root, part.name, part.rate)
     plugin = _plugin(root, "lift-drag", "LiftDrag")

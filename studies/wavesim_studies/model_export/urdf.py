@@ -13,7 +13,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from wavesim_sdk.arrays import Floats
-from wavesim_studies.model_export.axes import numbers, rotation_of
+from wavesim_sdk.kinematics import euler_to_rotation
+from wavesim_studies.model_export.axes import numbers
 from wavesim_studies.model_export.buoyancy import CollisionShape
 from wavesim_studies.model_export.description import (
     CYLINDER_ATTITUDE,
@@ -84,7 +85,7 @@ def write_urdf(described: ModelDescription, folder: Path) -> list[Path]:
         link = add(root, "link", name=name)
         _inertial(link, described.part)
         _shape(link, "visual", CollisionShape("box", fin_size(fin), np.zeros(3)))
-        axis = rotation_of(attitude).T @ fin.hinge
+        axis = euler_to_rotation(attitude).T @ fin.hinge
         _joint(root, (f"{fin.name}_joint", "base_link", name), fin.position, attitude, axis)
         _limit(root[-1], -fin.limit, fin.limit, fin.rate)
     for sensor in described.sensors:

@@ -12,7 +12,8 @@ from lxml import etree
 
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
-from wavesim_server.importers.gazebo.frames import IDENTITY, RigidPose, from_quaternion, rotation
+from wavesim_sdk.kinematics import euler_to_rotation, quaternion_to_rotation
+from wavesim_server.importers.gazebo.frames import IDENTITY, RigidPose
 
 Element = etree._Element
 _TAG_PREFIX = re.compile(r"(</?)([A-Za-z_][\w.-]*):(?=[A-Za-z_])")
@@ -177,10 +178,10 @@ class ElementUse:
             return IDENTITY
         if element.get("rotation_format") == "quat_xyzw":
             n = self.numbers(element, 7)
-            return RigidPose(from_quaternion(*n[3:]), np.array(n[:3]))
+            return RigidPose(quaternion_to_rotation([n[6], *n[3:6]]), np.array(n[:3]))
         n = self.numbers(element, 6)
         turn = np.radians(n[3:]) if element.get("degrees", "").lower() in ("1", "true") else n[3:]
-        return RigidPose(rotation(*turn), np.array(n[:3]))
+        return RigidPose(euler_to_rotation(turn), np.array(n[:3]))
 
     def unused(self, root: Element) -> tuple[list[str], list[str]]:
         """Return the elements that were not used, and the numbers of those without a meaning for a model."""

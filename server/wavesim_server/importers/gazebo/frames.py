@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from wavesim_sdk.arrays import Floats
+from wavesim_sdk.kinematics import skew
 
 #: factors of the six velocities when forward-left-up axes become forward-starboard-down axes
 FLIP = np.diag([1.0, -1.0, -1.0, 1.0, -1.0, -1.0])
@@ -38,48 +38,11 @@ class RigidPose(NamedTuple):
 IDENTITY = RigidPose(np.eye(3), np.zeros(3))
 
 
-def rotation(roll: float, pitch: float, yaw: float) -> Floats:
-    """Return the rotation for fixed-axis roll, pitch and yaw in rad (URDF and SDF)."""
-    cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin))
-    return np.array(
-        [
-            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
-            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
-            [-sp, cp * sr, cp * cr],
-        ]
-    )
-
-
-def from_quaternion(x: float, y: float, z: float, w: float) -> Floats:
-    """Return the rotation of a quaternion, which need not be normalised."""
-    x, y, z, w = np.array([x, y, z, w]) / math.sqrt(x * x + y * y + z * z + w * w)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
-            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
-            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-
-
-def angles(r: Floats) -> tuple[float, float, float]:
-    """Return roll, pitch and yaw in rad of a rotation."""
-    pitch = math.asin(min(1.0, max(-1.0, -r[2, 0])))
-    if abs(r[2, 0]) > 1.0 - 1e-9:
-        return 0.0, pitch, math.atan2(-r[0, 1], r[1, 1])
-    return math.atan2(r[2, 1], r[2, 2]), pitch, math.atan2(r[1, 0], r[0, 0])
-
-
 def block(r: Floats) -> Floats:
     """Return the 6x6 matrix that rotates velocities and wrenches."""
     out = np.zeros((6, 6))
     out[:3, :3] = out[3:, 3:] = r
     return out
-
-
-def skew(v: Floats) -> Floats:
-    """Return the matrix of the cross product with v."""
-    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
 
 
 class MassSum:

@@ -14,8 +14,9 @@ import numpy as np
 from lxml import etree
 
 from wavesim_sdk.arrays import Floats
+from wavesim_sdk.kinematics import rotation_to_euler
 from wavesim_server.importers.gazebo.elements import Element, describe
-from wavesim_server.importers.gazebo.frames import FORWARD, RigidPose, angles
+from wavesim_server.importers.gazebo.frames import FORWARD, RigidPose
 from wavesim_server.importers.gazebo.robot import Robot
 from wavesim_server.importers.model_draft import ModelDraft, format_numbers
 
@@ -38,7 +39,7 @@ class _Mount:
         holder = next((e for e in self.draft.elements if e.tag == "sensors"), None)
         if holder is None:
             holder = self.draft.add("sensors")
-        attitude = np.round(np.degrees(angles(self.pose.rotation @ turn)), 6)
+        attitude = np.round(np.degrees(rotation_to_euler(self.pose.rotation @ turn)), 6)
         names = {e.get("name") for e in holder}
         name = short = (
             re.sub(r"[^A-Za-z0-9-]", "-", self.name.rpartition("::")[2].rpartition("/")[2])[:28].strip("-") or tag

@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.kinematics import euler_to_rotation
 from wavesim_server.importers.gazebo.elements import Element, ElementUse
 from wavesim_server.importers.gazebo.files import find_file
-from wavesim_server.importers.gazebo.frames import IDENTITY, RigidPose, rotation
+from wavesim_server.importers.gazebo.frames import IDENTITY, RigidPose
 from wavesim_server.importers.gazebo.robot import LinkSensor, LinkShape, Robot, RobotJoint, RobotLink
 from wavesim_server.importers.gazebo.sdf import tensor
 
@@ -44,7 +45,7 @@ def _origin(use: ElementUse, element: Element) -> RigidPose:
     use.mark(origin)
     xyz = use.numbers(origin, 3, origin.get("xyz", "0 0 0"))
     rpy = use.numbers(origin, 3, origin.get("rpy", "0 0 0"))
-    return RigidPose(rotation(*rpy), np.array(xyz))
+    return RigidPose(euler_to_rotation(rpy), np.array(xyz))
 
 
 def _read_link(robot: Robot, element: Element) -> RobotLink:

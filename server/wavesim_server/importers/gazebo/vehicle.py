@@ -10,10 +10,11 @@ import numpy as np
 
 from wavesim_sdk.arrays import Floats
 from wavesim_sdk.errors import ConfigError
+from wavesim_sdk.kinematics import skew
 from wavesim_server.importers.gazebo import buoyancy, elements, fins, hydrodynamics, propulsion, sdf, sensors, urdf
 from wavesim_server.importers.gazebo.elements import ElementUse, describe
 from wavesim_server.importers.gazebo.files import search_path
-from wavesim_server.importers.gazebo.frames import FORWARD, MassSum, RigidPose, skew
+from wavesim_server.importers.gazebo.frames import FORWARD, MassSum, RigidPose
 from wavesim_server.importers.gazebo.looks import add_appearance
 from wavesim_server.importers.gazebo.robot import LinkShape, Robot, RobotLink
 from wavesim_server.importers.gazebo.xacro_files import expand
