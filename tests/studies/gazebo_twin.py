@@ -10,15 +10,12 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from tests.server.gazebo_twin import hydrodynamics, rigid, rigid_coriolis
+from tests.server.gazebo_twin import turn as turn_of
 from wavesim_sdk.arrays import Floats
 
-
-def rotation(roll: float, pitch: float, yaw: float) -> Floats:
-    """Return the matrix of fixed-axis roll, pitch and yaw."""
-    cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin))
-    x = np.array([[1.0, 0.0, 0.0], [0.0, cr, -sr], [0.0, sr, cr]])
-    y = np.array([[cp, 0.0, sp], [0.0, 1.0, 0.0], [-sp, 0.0, cp]])
-    return np.array([[cy, -sy, 0.0], [sy, cy, 0.0], [0.0, 0.0, 1.0]]) @ y @ x
+#: coefficients of drag
+TERMS = {f + a + b for f in "xyzkmn" for a in "UVWPQR" for b in ("", *"UVWPQR", *(f"abs{v}" for v in "UVWPQR"))}
 
 
 def vector(element: ET.Element | None, size: int) -> Floats:
@@ -28,10 +25,6 @@ def vector(element: ET.Element | None, size: int) -> Floats:
 def number(element: ET.Element, tag: str, otherwise: float = 0.0) -> float:
     found = element.find(tag)
     return otherwise if found is None else float(found.text or "nan")
-
-
-def skew(v: Floats) -> Floats:
-    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
 
 
 class GazeboTwin:
@@ -47,9 +40,9 @@ class GazeboTwin:
         self.all = list(model.findall("plugin"))
         self.links = {link.get("name", ""): link for link in model.findall("link")}
         self.joints = {joint.get("name", ""): joint for joint in model.findall("joint")}
-        self.mass_matrix, self.weights = np.zeros((6, 6)), []
-        for link in self.links.values():
-            self._add_inertia(link)
+        parts = [self._mass(link) for link in self.links.values()]
+        self.weights = [(mass, centre) for mass, centre, _ in parts]
+        self.mass_matrix = rigid(parts)
         base = self.links["base_link"]
         self.shapes = [(c, vector(c.find("pose"), 6)) for c in base.findall("collision")]
         added = base.find("inertial/fluid_added_mass")
@@ -60,10 +53,12 @@ class GazeboTwin:
                         self.mass_matrix[i, k] += number(added, a + b)
                         self.mass_matrix[k, i] += number(added, a + b) * (k > i)
 
-    def _add_inertia(self, link: ET.Element) -> None:
+    @staticmethod
+    def _mass(link: ET.Element) -> tuple[float, Floats, Floats]:
+        """Return the mass, its centre, and the inertia about this centre."""
         pose, inertial = vector(link.find("pose"), 6), link.find("inertial")
         assert inertial is not None
-        turn, inner = rotation(*pose[3:]), vector(inertial.find("pose"), 6)
+        turn, inner = turn_of(*pose[3:]), vector(inertial.find("pose"), 6)
         mass, centre = number(inertial, "mass"), pose[:3] + turn @ inner[:3]
         i = {t: number(inertial, f"inertia/{t}") for t in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")}
         about = np.array(
@@ -71,14 +66,12 @@ class GazeboTwin:
         )
         sizes = np.linalg.eigvalsh(about)
         assert sizes[0] > 0.0 and sizes[2] <= (sizes[0] + sizes[1]) * (1.0 + 1e-9)  # SDF rejects other bodies
-        turn, s = turn @ rotation(*inner[3:]), skew(centre)
-        about = turn @ about @ turn.T
-        self.mass_matrix += np.block([[mass * np.eye(3), -mass * s], [mass * s, about - mass * s @ s]])
-        self.weights.append((mass, centre))
+        turn = turn @ turn_of(*inner[3:])
+        return mass, centre, turn @ about @ turn.T
 
     def acceleration(self, height: float, attitude: Floats, nu: Floats, commands: dict[str, float]) -> Floats:
         """Return the acceleration (6,) in the body frame. ``commands`` has a force, a shaft speed or an angle per joint."""
-        turn = rotation(*attitude)
+        turn = turn_of(*attitude)
         up = turn.T @ np.array([0.0, 0.0, 1.0])
         load = np.zeros(6)
 
@@ -93,14 +86,12 @@ class GazeboTwin:
         for plugin in self.all:
             name = plugin.get("name", "").split("::")[-1]
             if name == "Hydrodynamics":
-                load += self._hydrodynamics(plugin, nu)
+                load += hydrodynamics({e.tag: float(e.text or "nan") for e in plugin if e.tag in TERMS}, nu)[1]
             elif name == "Thruster":
                 push(*self._thruster(plugin, nu, commands))
             elif name == "LiftDrag":
                 push(*self._lift_drag(plugin, nu, commands))
-        momentum = self.mass_matrix @ nu
-        load[:3] -= np.cross(nu[3:], momentum[:3])
-        load[3:] -= np.cross(nu[3:], momentum[3:]) + np.cross(nu[:3], momentum[:3])
+        load += rigid_coriolis(self.mass_matrix, nu)
         return np.linalg.solve(self.mass_matrix, load)
 
     def _volumes(self, height: float, turn: Floats) -> list[tuple[float, Floats]]:
@@ -128,21 +119,10 @@ class GazeboTwin:
             found.append((number(plugin, "graded_buoyancy/default_density") * size[0] * size[1] * below, centre))
         return found
 
-    def _hydrodynamics(self, plugin: ET.Element, nu: Floats) -> Floats:
-        drag = np.zeros((6, 6))
-        for i, force in enumerate("xyzkmn"):
-            for j, a in enumerate("UVWPQR"):
-                drag[i, j] -= number(plugin, force + a)
-                for k, b in enumerate("UVWPQR"):
-                    drag[i, j] -= (
-                        number(plugin, f"{force}{a}abs{b}") * abs(nu[k]) + number(plugin, force + a + b) * nu[k]
-                    )
-        return -(drag @ nu)
-
     def _thruster(self, plugin: ET.Element, nu: Floats, commands: dict[str, float]) -> tuple[Floats, Floats]:
         joint = self.joints[plugin.findtext("joint_name", "")]
         pose = vector(self.links[joint.findtext("child", "")].find("pose"), 6)
-        axis, command = rotation(*pose[3:]) @ vector(joint.find("axis/xyz"), 3), commands[joint.get("name", "")]
+        axis, command = turn_of(*pose[3:]) @ vector(joint.find("axis/xyz"), 3), commands[joint.get("name", "")]
         thrust = command
         if plugin.findtext("use_angvel_cmd") == "true":
             density, d = number(plugin, "fluid_density"), number(plugin, "propeller_diameter")
