@@ -213,13 +213,13 @@ def test_turned_and_mirrored_bodies() -> None:
     t = box(1.0, 0.4, 0.3)
     t[:, :, 1] *= 1.0 + 0.6 * t[:, :, 0]
     t[:, :, 2] += 0.3 * t[:, :, 0] * t[:, :, 1]
-    some = (300, 700)
+    some = (600, 1400, 2400)
     plain = panels.added_mass(t, panels=some).matrix
     unit = np.sqrt(np.outer(np.diag(plain), np.diag(plain)))
     six = np.kron(np.eye(2), TURN)
     turned = panels.added_mass(t @ TURN.T, panels=some).matrix
-    most = 0.06 * unit  # each body gets its own coarse mesh
-    most[3], most[:, 3] = 0.1 * unit[3], 0.1 * unit[:, 3]  # roll moves little water
+    most = 0.03 * unit  # each body gets its own mesh
+    most[3, 3] *= 2.0  # roll moves little water
     assert (np.abs(six.T @ turned @ six - plain) < most).all()
     signs = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
     other = panels.added_mass(panel_mesh.mirrored(t), panels=some).matrix
