@@ -100,8 +100,8 @@ def test_a_matrix_about_another_point() -> None:
 def test_added_mass_of_a_spheroid() -> None:
     """On coarse meshes, about an origin that is not its centre, against Lamb: 3 %. The matrix is symmetric."""
     t, origin = spheroid(3.0), (0.4, 0.0, -0.2)
-    told: list[float] = []
-    found = panels.added_mass(t, origin, 1000.0, lambda f, text: told.append(f), (250, 600))
+    reported: list[float] = []
+    found = panels.added_mass(t, origin, 1000.0, lambda f, text: reported.append(f), (250, 600))
     k1, k2, about = spheroid_added_mass(3.0)
     p = hull_geometry.mass_properties(t)
     mass = 1000.0 * p.volume
@@ -111,7 +111,7 @@ def test_added_mass_of_a_spheroid() -> None:
     assert (np.abs(found.matrix - wanted) < 0.03 * unit).all()
     assert np.array_equal(found.matrix, found.matrix.T) and np.linalg.eigvalsh(found.matrix).min() > -1e-9 * mass
     assert (np.diag(found.uncertainty)[:3] < 0.15 * np.diag(found.matrix)[:3]).all()
-    assert told == sorted(told) and told[-1] == 1.0
+    assert reported == sorted(reported) and reported[-1] == 1.0
     assert len(found.table()) == 7 and found.panels[0] < found.panels[1]
 
 

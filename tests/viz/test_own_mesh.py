@@ -78,7 +78,7 @@ def test_propellers_and_fins_of_a_mesh_move(stage: tuple[Harbour, str], open_pag
     )
     assert drawn == {"own": 0, "textures": 1, "clear": 1, "metal": 2, "shining": 1}
     source.values["prop"] = 0.0
-    # simulation time stands still, so the page needs no new picture by itself
+    # simulation time stands still, so the page does not redraw without this call
     page.wait("(wavesim.app.loop.wake(), !wavesim.view.bodies.moving.propellers.get(0)[0].disc.visible)")
     page.clean()
 
